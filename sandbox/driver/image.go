@@ -1,0 +1,68 @@
+package driver
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Image is a reference to an image, taken apart.
+type Image struct {
+	Registry   string // "docker.io" when none was given
+	Repository string // "library/python"; "" for an image id
+	Tag        string
+	Digest     string // "sha256:" and 64 hex digits
+	ID         bool   // the reference is an image id, "sha256:…", for places without a registry
+}
+
+// Pinned reports whether the reference can mean one content only.
+func (i Image) Pinned() bool { return i.Digest != "" }
+
+// The grammar is that of the distribution project's reference package.
+var (
+	imageDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	imageTag    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	imagePath   = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
+	imageHost   = regexp.MustCompile(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[0-9a-fA-F:.]+\])(?::[0-9]+)?$`)
+)
+
+// ParseImage takes a reference apart: "[registry/]repository[:tag][@digest]",
+// or an image id "sha256:…". Code: invalid, field "image".
+func ParseImage(s string) (Image, error) {
+	bad := func(problem string) (Image, error) {
+		return Image{}, Invalid("image", fmt.Sprintf("%q %s", s, problem), `write "registry/repository@sha256:…", or an image id "sha256:…"`)
+	}
+	if imageDigest.MatchString(s) {
+		return Image{Digest: s, ID: true}, nil
+	}
+	if s == "" {
+		return bad("is empty")
+	}
+	if strings.Contains(s, "://") {
+		return bad("has a scheme")
+	}
+	rest, digest, pinned := strings.Cut(s, "@")
+	if pinned && !imageDigest.MatchString(digest) {
+		return bad("has a digest that is not sha256 and 64 lower-case hex digits")
+	}
+	img := Image{Registry: "docker.io", Digest: digest}
+	if i := strings.LastIndex(rest, ":"); i > strings.LastIndex(rest, "/") {
+		rest, img.Tag = rest[:i], rest[i+1:]
+		if !imageTag.MatchString(img.Tag) {
+			return bad("has a malformed tag")
+		}
+	}
+	if host, path, ok := strings.Cut(rest, "/"); ok && (strings.ContainsAny(host, ".:") || host == "localhost" || strings.ToLower(host) != host) {
+		if !imageHost.MatchString(host) {
+			return bad("has a malformed registry")
+		}
+		img.Registry, rest = host, path
+	} else if !ok && rest != "" {
+		rest = "library/" + rest
+	}
+	if len(rest) > 255 || !imagePath.MatchString(rest) {
+		return bad("has a malformed repository")
+	}
+	img.Repository = rest
+	return img, nil
+}

@@ -1,0 +1,290 @@
+package driver
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Network is what a sandbox may reach. Its zero value reaches nothing: nil,
+// empty and absent Egress all mean deny, name resolution included.
+type Network struct {
+	Egress []Rule
+	Expose []uint16 // ports reachable from outside, by authenticated callers
+	Mode   Mode
+	Learn  bool // record what was attempted, while denying it
+}
+
+// Mode is how an allowlist is enforced. It means nothing without one.
+type Mode uint8
+
+const (
+	// Transparent needs no co-operation of the program.
+	Transparent Mode = iota
+	// Proxy lets only proxy-aware programs out.
+	Proxy
+)
+
+func (m Mode) String() string {
+	switch m {
+	case Transparent:
+		return "transparent"
+	case Proxy:
+		return "proxy"
+	}
+	return fmt.Sprintf("mode(%d)", uint8(m))
+}
+
+// ParseMode reads what String writes; "" is transparent.
+func ParseMode(s string) (Mode, error) {
+	switch s {
+	case "", "transparent":
+		return Transparent, nil
+	case "proxy":
+		return Proxy, nil
+	}
+	return 0, Invalid("network.mode", fmt.Sprintf("%q is no mode", s), `use "transparent" or "proxy"`)
+}
+
+func (m Mode) MarshalText() ([]byte, error)  { return []byte(m.String()), nil }
+func (m *Mode) UnmarshalText(b []byte) error { return unmarshal(b, m, ParseMode) }
+
+// Rule allows TCP to a host or to a prefix; exactly one of the two is set.
+type Rule struct {
+	Host   string       // "example.com" is exact, "*.example.com" its subdomains only
+	Prefix netip.Prefix // zero when Host is set
+	Ports  []uint16     // nil = 80 and 443
+	Why    string       // for the reviewer
+}
+
+// Target is the rule's host or prefix as text.
+func (r Rule) Target() string {
+	if r.Host != "" {
+		return r.Host
+	}
+	return r.Prefix.String()
+}
+
+func (r Rule) String() string {
+	ports := make([]string, len(r.Ports))
+	for i, p := range r.Ports {
+		ports[i] = strconv.Itoa(int(p))
+	}
+	return r.Target() + ":" + strings.Join(ports, ",")
+}
+
+var defaultPorts = []uint16{80, 443}
+
+// Canonical is the one normaliser of rules: whatever compares rules or
+// requests compares what it returns. Hosts are lower case without the final
+// dot, prefixes are masked and IPv4-mapped ones unmapped, ports are explicit,
+// rules for one target are merged, and the result is sorted. Names are ASCII:
+// other scripts must come as A-labels ("xn--…"). All problems are joined, each
+// with its Field, as "network.egress[2].host"; codes: invalid.
+func Canonical(rules []Rule) ([]Rule, error) {
+	var errs []error
+	merged := make(map[string]*Rule, len(rules))
+	for i, r := range rules {
+		c, err := canonicalRule(fmt.Sprintf("network.egress[%d]", i), r)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		m, ok := merged[c.Target()]
+		if !ok {
+			merged[c.Target()] = &c
+			continue
+		}
+		m.Ports = sortedPorts(append(m.Ports, c.Ports...))
+		if c.Why != "" && !slices.Contains(strings.Split(m.Why, "; "), c.Why) {
+			m.Why = strings.TrimPrefix(m.Why+"; "+c.Why, "; ")
+		}
+	}
+	if len(errs) > 0 {
+		return nil, Join(errs...)
+	}
+	out := make([]Rule, 0, len(merged))
+	for _, r := range merged {
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b Rule) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()))
+	})
+	if len(out) == 0 {
+		return nil, nil
+	}
+	return out, nil
+}
+
+func canonicalRule(field string, r Rule) (Rule, error) {
+	if (r.Host != "") == r.Prefix.IsValid() {
+		return r, Invalid(field, "a rule has exactly one of host and CIDR", `give either a host such as "api.example.com" or a CIDR such as "203.0.113.0/24"`)
+	}
+	if slices.Contains(r.Ports, 0) {
+		return r, Invalid(field+".ports", "0 is not a port", "list ports between 1 and 65535, or leave ports out for 80 and 443")
+	}
+	out := Rule{Ports: sortedPorts(r.Ports), Why: r.Why}
+	if len(out.Ports) == 0 {
+		out.Ports = slices.Clone(defaultPorts)
+	}
+	var err error
+	if r.Host != "" {
+		out.Host, err = canonicalHost(field+".host", r.Host, true)
+	} else {
+		out.Prefix, err = canonicalPrefix(field+".cidr", r.Prefix)
+	}
+	return out, err
+}
+
+func sortedPorts(p []uint16) []uint16 {
+	p = slices.Clone(p)
+	slices.Sort(p)
+	return slices.Compact(p)
+}
+
+// CanonicalHost normalises the host of a request, by the same code as rules;
+// a wildcard is refused.
+func CanonicalHost(host string) (string, error) { return canonicalHost("host", host, false) }
+
+func canonicalPrefix(field string, p netip.Prefix) (netip.Prefix, error) {
+	a := p.Addr()
+	if a.Zone() != "" {
+		return p, Invalid(field, fmt.Sprintf("%s has a zone", p), "remove what follows the %")
+	}
+	if a.Is4In6() {
+		if p.Bits() < 96 {
+			return p, Invalid(field, fmt.Sprintf("%s reaches beyond the IPv4-mapped addresses", p), "write the IPv4 and the IPv6 range as two rules")
+		}
+		p = netip.PrefixFrom(a.Unmap(), p.Bits()-96)
+	}
+	return p.Masked(), nil
+}
+
+func canonicalHost(field, host string, wildcard bool) (string, error) {
+	bad := func(problem, fix string) (string, error) {
+		return "", Invalid(field, fmt.Sprintf("%q %s", host, problem), fix)
+	}
+	for i := range len(host) {
+		switch c := host[i]; {
+		case c >= 0x80:
+			return bad("is not ASCII", `use the A-label form, as "xn--bcher-kva.example" for "bücher.example"`)
+		case c <= ' ' || c == 0x7f:
+			return bad("contains white space or a control character", "remove it")
+		}
+	}
+	if strings.Contains(host, "://") || strings.ContainsAny(host, "/?#@") {
+		return bad("is not a host name", "give the host alone, without scheme, user or path")
+	}
+	h := strings.TrimSuffix(strings.ToLower(host), ".")
+	name := h
+	if rest, ok := strings.CutPrefix(h, "*."); ok && wildcard {
+		name = rest
+	}
+	switch {
+	case strings.Contains(name, "*"):
+		return bad("has a wildcard where none is allowed", `"*.example.com" stands for the subdomains of example.com; there is no wildcard for everything`)
+	case strings.HasPrefix(name, "."):
+		return bad("begins with a dot", fmt.Sprintf("use %q for subdomains, %q for the domain itself", "*"+name, name[1:]))
+	case strings.Contains(name, ":"):
+		return bad("is an address or has a port", "give ports in ports, and addresses as a CIDR")
+	case len(name) > 253:
+		return bad("is longer than 253 characters", "host names are at most 253 characters")
+	}
+	labels := strings.Split(name, ".")
+	for _, l := range labels {
+		if problem := badLabel(l); problem != "" {
+			return bad(problem, "labels are 1 to 63 of a-z, 0-9 and '-', not beginning or ending with '-'")
+		}
+	}
+	if last := labels[len(labels)-1]; last[0] >= '0' && last[0] <= '9' {
+		return bad("looks like an address", `give addresses as a CIDR, as "203.0.113.7/32"`)
+	}
+	if len(labels) == 1 && name == h {
+		return bad("is a single label, which would depend on a search domain", `use the full name, as "db.example.com"`)
+	}
+	return h, nil
+}
+
+func badLabel(l string) string {
+	switch {
+	case l == "":
+		return "has an empty label"
+	case len(l) > 63:
+		return "has a label longer than 63 characters"
+	case l[0] == '-' || l[len(l)-1] == '-':
+		return "has a label that begins or ends with '-'"
+	}
+	for i := range len(l) {
+		if c := l[i]; !alnum(c) && c != '-' {
+			return fmt.Sprintf("contains %q", c)
+		}
+	}
+	return ""
+}
+
+// ParseRule reads a rule written as one word: a host, an address or a CIDR,
+// with an optional port: "example.com", "*.example.com:443", "203.0.113.7",
+// "10.0.0.0/8:5432", "[2001:db8::/32]:443". The result is not canonical yet.
+func ParseRule(s string) (Rule, error) {
+	const field = "rule"
+	target, port, err := splitPort(field, s)
+	if err != nil {
+		return Rule{}, err
+	}
+	r := Rule{}
+	if port != 0 {
+		r.Ports = []uint16{port}
+	}
+	if a, err := netip.ParseAddr(target); err == nil {
+		if a.Zone() != "" {
+			return r, Invalid(field, fmt.Sprintf("%q has a zone", s), "remove what follows the %")
+		}
+		r.Prefix = netip.PrefixFrom(a, a.BitLen())
+		return r, nil
+	}
+	if strings.Contains(target, "/") && !strings.Contains(target, "://") {
+		p, err := ParseCIDR(field, target)
+		r.Prefix = p
+		return r, err
+	}
+	r.Host, err = canonicalHost(field, target, true)
+	return r, err
+}
+
+// ParseCIDR reads a prefix; a bare address is its own narrowest prefix.
+func ParseCIDR(field, s string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		return p, Invalid(field, fmt.Sprintf("%q is not a CIDR", s), `write an address and a prefix length, as "203.0.113.0/24" or "2001:db8::/32"`)
+	}
+	return p, nil
+}
+
+func splitPort(field, s string) (target string, port uint16, err error) {
+	text := ""
+	if rest, ok := strings.CutPrefix(s, "["); ok {
+		target, text, ok = strings.Cut(rest, "]")
+		if !ok || text != "" && text[0] != ':' {
+			return "", 0, Invalid(field, fmt.Sprintf("%q has an unclosed bracket", s), `write "[2001:db8::1]:443"`)
+		}
+		if text == "" {
+			return target, 0, nil
+		}
+		text = text[1:]
+	} else if strings.Count(s, ":") != 1 || strings.Contains(s, "://") {
+		return s, 0, nil
+	} else {
+		target, text, _ = strings.Cut(s, ":")
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 || text[0] == '+' {
+		return "", 0, Invalid(field, fmt.Sprintf("%q has the port %q", s, text), "ports are between 1 and 65535")
+	}
+	return target, uint16(n), nil
+}
