@@ -1,0 +1,54 @@
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS   += --no-builtin-rules
+
+MODULE  := github.com/sandboxio/terraform-provider-sandboxio
+VERSION ?= $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null || echo 0.1.0-dev))
+GOOS    := $(shell go env GOOS)
+GOARCH  := $(shell go env GOARCH)
+MIRROR  := $(HOME)/.terraform.d/plugins/registry.terraform.io/sandboxio/sandboxio/$(VERSION)/$(GOOS)_$(GOARCH)
+
+# The guest comes first: the other two carry its digest, so that a sandbox runs
+# this build's guest or none. Same source, same bytes, wherever it is built.
+GUEST_LDFLAGS := -s -w -buildid=
+LDFLAGS = -s -w -X main.version=$(VERSION) -X $(MODULE)/internal/guest.ReleaseDigest=sha256:$$(scripts/digest.sh bin/sandboxio-guest)
+
+.PHONY: help build guest demo test bench check check-fast generate install clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
+
+guest:
+	@mkdir -p bin
+	CGO_ENABLED=0 GOOS=linux go build -trimpath -buildvcs=false -ldflags "$(GUEST_LDFLAGS)" -o bin/sandboxio-guest ./cmd/sandboxio-guest
+
+build: guest ## bin/sandboxio, the provider and the guest
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/sandboxio ./cmd/sandboxio
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/terraform-provider-sandboxio .
+
+demo: ## plan, deny, apply, run, destroy on a real Docker Engine
+	@scripts/demo.sh
+
+test: ## every test, on a Docker daemon of its own when root; none may skip
+	@scripts/test.sh
+
+bench: ## the benchmarks, on the same daemon
+	@scripts/test.sh bench
+
+check: ## what CI runs, in its order
+	@scripts/check.sh
+
+check-fast: ## the checks that take under five minutes; needs no Docker
+	@scripts/check.sh fast
+
+generate: ## docs, schemas and tables that are made from code
+	go generate ./...
+
+install: build ## the provider into Terraform's filesystem mirror
+	@mkdir -p "$(MIRROR)"
+	install -m 0755 bin/terraform-provider-sandboxio "$(MIRROR)/terraform-provider-sandboxio_v$(VERSION)"
+	@echo 'use it with: required_providers { sandboxio = { source = "sandboxio/sandboxio", version = "$(VERSION)" } }'
+
+clean: ## what the build made
+	rm -rf bin dist

@@ -1,0 +1,52 @@
+# Shared words of the scripts beside this file. Sourced, never run.
+
+# say prints progress on stderr: stdout belongs to what a script answers.
+say() { printf '==> %s\n' "$*" >&2; }
+
+# die prints the problem and, as a second argument, the fix.
+die() {
+	printf 'error: %s\n' "$1" >&2
+	if [ $# -gt 1 ]; then printf '  fix: %s\n' "$2" >&2; fi
+	exit 1
+}
+
+is_root() { [ "$(id -u)" -eq 0 ]; }
+
+# docker_answers tells whether the daemon of $DOCKER_HOST (or the default one)
+# answers. A socket file without a listener must not hang us.
+docker_answers() {
+	command -v docker >/dev/null && timeout 10 docker version --format '{{.Server.Version}}' >/dev/null 2>&1
+}
+
+# apt_install installs packages that are missing, with one `apt-get update`
+# when the lists on the machine are not enough.
+apt_install() {
+	command -v apt-get >/dev/null || die "$* missing, and there is no apt-get" "install $* with your package manager"
+	say "installing $*"
+	export DEBIAN_FRONTEND=noninteractive
+	if ! apt-get install -y --no-install-recommends "$@" >/dev/null 2>&1; then
+		apt-get update >&2
+		apt-get install -y --no-install-recommends "$@" >&2
+	fi
+}
+
+# repository is the root of the checkout these scripts belong to.
+repository() { cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P; }
+
+# terraform_fits stops with the fix when Terraform is missing or too old for
+# write-only arguments.
+terraform_fits() {
+	local version
+	command -v terraform >/dev/null ||
+		die "terraform is not in PATH" "install Terraform 1.11 or newer: https://developer.hashicorp.com/terraform/install"
+	version=$(CHECKPOINT_DISABLE=1 terraform version 2>/dev/null | sed -n 's/^Terraform v//p')
+	if [ "$(printf '1.11.0\n%s\n' "${version%%-*}" | sort -V | head -n 1)" != 1.11.0 ]; then
+		die "terraform ${version:-of unknown version} is too old: write-only arguments need 1.11" \
+			"install Terraform 1.11 or newer: https://developer.hashicorp.com/terraform/install"
+	fi
+}
+
+# go_fits stops with the fix when there is no Go to build with.
+go_fits() {
+	command -v go >/dev/null || die "go is not in PATH" "install Go 1.26 or newer: https://go.dev/doc/install"
+}

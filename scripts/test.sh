@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# `make test`: every test with the race detector, the Docker suites against a
+# real daemon and Terraform for real. A skipped test fails the run, and so does
+# a container, network or volume that is left behind.
+#
+# As root the daemon is a private one, started and removed here; otherwise the
+# one that answers is used.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+cd "$(repository)"
+
+state=${SANDBOXIO_STATE:-/var/lib/sandboxio-test}
+work=$(mktemp -d)
+finish=()
+
+# Runs on every way out, a failed or interrupted run included.
+cleanup() {
+	local code=$? command
+	for command in "${finish[@]}"; do $command || code=1; done
+	rm -rf "$work"
+	exit "$code"
+}
+trap cleanup EXIT
+
+terraform_fits
+if ! command -v gcc >/dev/null; then
+	is_root || die "the race detector needs a C compiler" "sudo apt-get install gcc libc6-dev"
+	apt_install gcc libc6-dev
+fi
+
+if is_root; then
+	mkdir -p "$state"
+	exec 8>"$state/test-$(repository | sha256sum | cut -c1-8).run"
+	flock -n 8 || die "another make test of this checkout is running" "wait for it, or use a clone"
+	export SANDBOXIO_DAEMON=test
+	finish+=(scripts/private-docker.sh\ stop)
+	scripts/private-docker.sh stop 8>&- # what a killed run left
+	DOCKER_HOST=$(scripts/private-docker.sh start 8>&-)
+else
+	scripts/ensure-docker.sh || die "the Docker suites need a daemon" "start Docker, or: sudo make test"
+	DOCKER_HOST=${DOCKER_HOST:-$(docker context inspect --format '{{.Endpoints.docker.Host}}')}
+fi
+export DOCKER_HOST
+unset DOCKER_CONTEXT
+
+make --no-print-directory build
+image=$(scripts/base-image.sh)
+bin/sandboxio setup docker
+scripts/leaks.sh snapshot "$work/before"
+go build -C tools -o "$work/testcount" ./testcount
+
+export SANDBOXIO_TEST_DOCKER=$DOCKER_HOST SANDBOXIO_TEST_IMAGE=$image SANDBOXIO_GUEST=$PWD/bin/sandboxio-guest
+export TF_ACC=1 CHECKPOINT_DISABLE=1
+TF_ACC_TERRAFORM_PATH=$(command -v terraform)
+export TF_ACC_TERRAFORM_PATH
+
+# go test's exit code is joined to the count: a crash of go itself must not
+# pass because the tests it got to did.
+tested=0
+{
+	go test -C tools -race -count=1 -json ./... 2>&1
+	a=$?
+	go test -race -count=1 -json -tags dockertest -timeout 20m ./... 2>&1
+	b=$?
+	exit $((a | b))
+} 8>&- | "$work/testcount" || tested=$?
+
+scripts/leaks.sh diff "$work/before" || tested=1
+exit "$tested"
