@@ -1,0 +1,125 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// DefaultMaxOutput bounds what Run keeps of each stream when Cmd.MaxOutput is
+// zero. Process.Output is not bounded.
+const DefaultMaxOutput = 16 << 20
+
+// Cmd is one program to run. Args is an argument vector: nothing goes through
+// a shell unless Args says so, as in {"sh", "-c", "…"}.
+type Cmd struct {
+	Args      []string
+	Env       map[string]string // added to the sandbox's, and winning over it
+	Secrets   map[string]Secret // variables that appear in no log, error, record or configuration
+	Dir       string            // absolute, or relative to /work; zero = /work
+	Stdin     io.Reader         // nil = end of file at once. A Read that never returns outlives the process, as in os/exec
+	Timeout   time.Duration     // zero = 300 s; negative is refused
+	MaxOutput int64             // bytes of each stream that Run keeps; zero = 16 MiB; what is beyond is read and dropped
+	Detached  bool              // Start only, in detached sandboxes: outlives this connection, its output is dropped
+}
+
+// Result is how a program that ran to its end did.
+type Result struct {
+	Exit      Exit
+	Stdout    []byte // byte for byte
+	Stderr    []byte
+	Truncated bool // a stream was longer than MaxOutput
+	Duration  time.Duration
+}
+
+// ExitError is what Result.Err makes of an exit status other than 0.
+type ExitError struct {
+	Exit   Exit
+	Stderr string // the last 1 KiB of it
+}
+
+func (e *ExitError) Error() string {
+	s := fmt.Sprintf("exit status %d", e.Exit.Code)
+	if e.Exit.Signal != "" {
+		s = "ended by " + e.Exit.Signal
+	}
+	if e.Exit.OOM != nil && *e.Exit.OOM {
+		s += " (out of memory)"
+	}
+	if e.Stderr != "" {
+		s += ": " + e.Stderr
+	}
+	return s
+}
+
+// Err is nil if the program exited with status 0, else an [*ExitError].
+func (r *Result) Err() error {
+	if r.Exit.Code == 0 && r.Exit.Signal == "" {
+		return nil
+	}
+	tail := r.Stderr[max(0, len(r.Stderr)-1024):]
+	return &ExitError{Exit: r.Exit, Stderr: strings.TrimSpace(strings.ToValidUTF8(string(tail), "\uFFFD"))}
+}
+
+func (c Cmd) resolve(detached bool) (driver.Cmd, error) {
+	var errs []error
+	refuse := func(field, problem, fix string) { errs = append(errs, driver.Invalid(field, problem, fix)) }
+	if len(c.Args) == 0 || c.Args[0] == "" {
+		refuse("args", "no program was named", `set Args, as {"python3", "main.py"}`)
+	}
+	for i, a := range c.Args {
+		if strings.IndexByte(a, 0) >= 0 {
+			refuse(fmt.Sprintf("args[%d]", i), "contains a NUL byte", "pass binary data by Stdin or in a file")
+		} else if len(a) >= 128<<10 {
+			refuse(fmt.Sprintf("args[%d]", i), fmt.Sprintf("has %d bytes", len(a)), "an argument is below 128 KiB; pass large data by Stdin or in a file")
+		}
+	}
+	errs = append(errs, driver.ValidateEnv("env", c.Env))
+	secrets := make(map[string]string, len(c.Secrets))
+	for k, v := range c.Secrets {
+		secrets[k] = v.Reveal()
+		if _, both := c.Env[k]; both {
+			refuse(fmt.Sprintf("secrets[%q]", k), "is also in env", "a name is either a plain variable or a secret")
+		}
+	}
+	errs = append(errs, driver.ValidateEnv("secrets", secrets))
+	if c.Timeout < 0 {
+		refuse("timeout", c.Timeout.String()+" is negative", "leave it out for 300 s, or set a positive duration")
+	} else if c.Timeout == 0 {
+		c.Timeout = driver.DefaultTimeout
+	}
+	if c.MaxOutput < 0 {
+		refuse("max_output", fmt.Sprintf("%d is negative", c.MaxOutput), "leave it out for 16 MiB")
+	}
+	if strings.IndexByte(c.Dir, 0) >= 0 {
+		refuse("dir", "contains a NUL byte", "remove it")
+	}
+	if c.Detached && !detached {
+		refuse("detached", "the sandbox ends with its owner", "create it with Spec.Detached, or wait for the process")
+	}
+	if c.Detached && c.Stdin != nil {
+		refuse("stdin", "a detached process has none", "write a file first")
+	}
+	return driver.Cmd{
+		Args: slices.Clone(c.Args), Env: maps.Clone(c.Env), Secrets: maps.Clone(c.Secrets), Dir: c.Dir,
+		Stdin: c.Stdin != nil, Timeout: c.Timeout, Detached: c.Detached,
+	}, driver.Join(errs...)
+}
+
+// describe puts into a Record what may be known of a command.
+func (c Cmd) describe(r *Record) {
+	if len(c.Args) > 0 {
+		r.Program = path.Base(c.Args[0])
+	}
+	r.Args = len(c.Args)
+	r.Secrets = slices.Sorted(maps.Keys(c.Secrets))
+}
+
+var errTimeout = errors.New("the command ran longer than its timeout and was ended")

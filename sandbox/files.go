@@ -1,0 +1,113 @@
+package sandbox
+
+import (
+	"context"
+	"io"
+	"io/fs"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// Files reaches a sandbox's files with the workload's own rights. Names are
+// POSIX paths, absolute or relative to /work, on every host. Errors wrap
+// [fs.ErrNotExist], [fs.ErrExist] and [fs.ErrPermission] where they apply.
+type Files struct{ s *Sandbox }
+
+// Open opens a regular file for reading. The caller closes it; when ctx ends,
+// reading fails.
+func (f *Files) Open(ctx context.Context, name string) (io.ReadCloser, FileInfo, error) {
+	type opened struct {
+		r  io.ReadCloser
+		fi FileInfo
+	}
+	o, err := operate(ctx, f, "open", func(d driver.Files) (opened, error) {
+		r, fi, err := d.Open(ctx, name)
+		return opened{r, fi}, err
+	}, func(o opened) error { return o.r.Close() })
+	return o.r, o.fi, err
+}
+
+// Create writes a regular file. It appears under its name, complete, when
+// Close returns nil.
+func (f *Files) Create(ctx context.Context, name string, mode fs.FileMode) (io.WriteCloser, error) {
+	return operate(ctx, f, "create-file", func(d driver.Files) (io.WriteCloser, error) { return d.Create(ctx, name, mode) }, nil)
+}
+
+// Read returns the whole of a file, byte for byte.
+func (f *Files) Read(ctx context.Context, name string) ([]byte, error) {
+	return operate(ctx, f, "read", func(d driver.Files) ([]byte, error) {
+		r, _, err := d.Open(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = r.Close() }()
+		return io.ReadAll(r)
+	}, nil)
+}
+
+// Write writes the whole of a file.
+func (f *Files) Write(ctx context.Context, name string, data []byte, mode fs.FileMode) error {
+	return f.do(ctx, "write", func(d driver.Files) error {
+		// A writer that is not closed leaves no file: the end of its context
+		// gives it up.
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		w, err := d.Create(ctx, name, mode)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+		return w.Close()
+	})
+}
+
+// Stat describes a file; a symbolic link itself, not what it points to.
+func (f *Files) Stat(ctx context.Context, name string) (FileInfo, error) {
+	return operate(ctx, f, "stat", func(d driver.Files) (FileInfo, error) { return d.Stat(ctx, name) }, nil)
+}
+
+// List describes what is in a directory, sorted by name.
+func (f *Files) List(ctx context.Context, name string) ([]FileInfo, error) {
+	return operate(ctx, f, "list", func(d driver.Files) ([]FileInfo, error) { return d.List(ctx, name) }, nil)
+}
+
+// Mkdir makes a directory with its parents.
+func (f *Files) Mkdir(ctx context.Context, name string, mode fs.FileMode) error {
+	return f.do(ctx, "mkdir", func(d driver.Files) error { return d.Mkdir(ctx, name, mode) })
+}
+
+// Remove removes a file or an empty directory; recursive, a whole tree.
+func (f *Files) Remove(ctx context.Context, name string, recursive bool) error {
+	return f.do(ctx, "remove", func(d driver.Files) error { return d.Remove(ctx, name, recursive) })
+}
+
+// Rename moves a file within the sandbox.
+func (f *Files) Rename(ctx context.Context, from, to string) error {
+	return f.do(ctx, "rename", func(d driver.Files) error { return d.Rename(ctx, from, to) })
+}
+
+func (f *Files) do(ctx context.Context, op string, do func(driver.Files) error) error {
+	_, err := operate(ctx, f, op, func(d driver.Files) (struct{}, error) { return struct{}{}, do(d) }, nil)
+	return err
+}
+
+// operate runs one file operation as an operation of the sandbox. undo gives
+// up what it returned when the Record cannot be kept.
+func operate[T any](ctx context.Context, f *Files, name string, do func(driver.Files) (T, error), undo func(T) error) (T, error) {
+	op := f.s.begin(name, Cmd{})
+	var zero T
+	if !f.s.rt.info.Can(driver.CanFiles) {
+		return zero, op.end(ctx, driver.Unsupported("files", "the backend has no files", "pass data by Stdin and stdout"), nil)
+	}
+	v, err := do(f.s.sb.Files())
+	var back func() error
+	if err == nil && undo != nil {
+		back = func() error { return undo(v) }
+	}
+	if err := op.end(ctx, err, back); err != nil {
+		return zero, err
+	}
+	return v, nil
+}

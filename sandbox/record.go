@@ -1,0 +1,84 @@
+package sandbox
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Record is what is kept of one operation. It is redacted before any sink
+// sees it and holds no code, output or environment.
+type Record struct {
+	Time     time.Time     `json:"time"` // when the operation began
+	Duration time.Duration `json:"duration"`
+	Op       string        `json:"op"` // create, attach, run, start, close, …
+	Backend  string        `json:"backend"`
+	Sandbox  string        `json:"sandbox"`
+	Owner    string        `json:"owner"`
+	Tenant   string        `json:"tenant"`
+	Template string        `json:"template"` // digest
+	Policy   string        `json:"policy"`   // digest of the rules that judged
+
+	Decision    Decision  `json:"decision"`
+	Findings    []string  `json:"findings"`  // rule ids with their paths
+	Unguarded   string    `json:"unguarded"` // why no policy judged
+	Trust       string    `json:"trust"`
+	TrustReason string    `json:"trust_reason"`
+	Isolation   Isolation `json:"isolation"` // as measured
+	Evidence    string    `json:"evidence"`
+	Warnings    []string  `json:"warnings"`
+
+	Program string   `json:"program"` // base name of argv[0]
+	Args    int      `json:"args"`    // how many there were; their text is never kept
+	Secrets []string `json:"secrets"` // names of the secrets it was given
+	Exit    *Exit    `json:"exit"`
+	Stdout  int64    `json:"stdout"` // bytes
+	Stderr  int64    `json:"stderr"`
+
+	Code  Code   `json:"code"` // "" = it succeeded
+	Error string `json:"error"`
+}
+
+// A Sink keeps Records. Record is called once per operation, before the
+// operation returns, and is safe for concurrent use. When it fails, the
+// operation fails: what cannot be recorded does not happen.
+type Sink interface {
+	Record(ctx context.Context, r Record) error
+}
+
+// LogSink writes each Record as one structured line to a logger.
+type LogSink struct{ Logger *slog.Logger }
+
+func (s LogSink) Record(ctx context.Context, r Record) error {
+	level := slog.LevelInfo
+	if r.Code != "" {
+		level = slog.LevelWarn
+	}
+	attrs := []slog.Attr{
+		slog.String("op", r.Op), slog.String("backend", r.Backend), slog.String("sandbox", r.Sandbox),
+		slog.Duration("duration", r.Duration), slog.String("isolation", r.Isolation.String()),
+	}
+	for _, a := range []struct{ k, v string }{
+		{"owner", r.Owner}, {"tenant", r.Tenant}, {"template", r.Template}, {"policy", r.Policy},
+		{"decision", string(r.Decision)}, {"unguarded", r.Unguarded}, {"trust", r.Trust}, {"trust_reason", r.TrustReason},
+		{"evidence", r.Evidence}, {"program", r.Program}, {"code", string(r.Code)}, {"error", r.Error},
+	} {
+		if a.v != "" {
+			attrs = append(attrs, slog.String(a.k, a.v))
+		}
+	}
+	for _, a := range []struct {
+		k string
+		v []string
+	}{{"findings", r.Findings}, {"warnings", r.Warnings}, {"secrets", r.Secrets}} {
+		if len(a.v) > 0 {
+			attrs = append(attrs, slog.Any(a.k, a.v))
+		}
+	}
+	if r.Exit != nil {
+		attrs = append(attrs, slog.Int("args", r.Args), slog.Int("exit", r.Exit.Code), slog.String("signal", r.Exit.Signal),
+			slog.Int64("stdout", r.Stdout), slog.Int64("stderr", r.Stderr))
+	}
+	s.Logger.LogAttrs(ctx, level, "sandbox operation", attrs...)
+	return nil
+}

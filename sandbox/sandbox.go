@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/redact"
+)
+
+// Sandbox is one place where programs run. It is safe for concurrent use.
+// Whoever created it calls Close.
+type Sandbox struct {
+	rt       *Runtime
+	sb       driver.Sandbox
+	status   driver.Status
+	plan     driver.Plan
+	order    driver.Spec
+	base     Record // what every Record of it says
+	attached bool
+
+	close    sync.Once
+	closeErr error
+}
+
+// ID is what Attach takes.
+func (s *Sandbox) ID() string { return s.status.ID }
+
+// Status is what is known of the sandbox since it was created or attached,
+// its measured isolation included.
+func (s *Sandbox) Status() Status { return s.status }
+
+// Plan is how each control is enforced. It is zero for an attached sandbox.
+func (s *Sandbox) Plan() driver.Plan { return s.plan }
+
+// Warnings are what the operator should know of this sandbox.
+func (s *Sandbox) Warnings() []string { return slices.Clone(s.base.Warnings) }
+
+// Run runs cmd to its end and returns its output. Another exit status than 0
+// is a Result, not an error. When ctx ends, nothing of the program survives
+// and the error is ctx's. Code timeout: the command's own Timeout passed; the
+// Result holds what it wrote until then. Code gone: the sandbox ended.
+func (s *Sandbox) Run(ctx context.Context, cmd Cmd) (*Result, error) {
+	op := s.begin("run", cmd)
+	if cmd.Detached {
+		return nil, op.end(ctx, driver.Invalid("detached", "Run waits for the program", "use Start for a detached process"), nil)
+	}
+	p, err := s.start(ctx, cmd, op)
+	var res *Result
+	if err == nil {
+		res, err = p.collect(cmd.MaxOutput)
+		op.record.Exit, op.record.Stdout, op.record.Stderr = p.exit, p.stdout, p.stderr
+	}
+	if err := op.end(ctx, err, nil); err != nil {
+		if errors.Is(err, CodeTimeout) {
+			return res, err
+		}
+		return nil, err
+	}
+	return res, nil
+}
+
+// Start starts cmd. When ctx ends, the process is killed with all its
+// descendants, unless cmd is Detached.
+func (s *Sandbox) Start(ctx context.Context, cmd Cmd) (*Process, error) {
+	op := s.begin("start", cmd)
+	p, err := s.start(ctx, cmd, op)
+	var undo func() error
+	if err == nil {
+		undo = p.Kill
+	}
+	if err := op.end(ctx, err, undo); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Files reaches the sandbox's files.
+func (s *Sandbox) Files() *Files { return &Files{s} }
+
+// Close destroys the sandbox with all its processes. It takes no context: it
+// survives the caller's cancellation and is bounded by Options.Grace. Closing
+// again gives the same answer. Code leaked: it may still be there; the error
+// names it and the command that removes it.
+func (s *Sandbox) Close() error {
+	s.close.Do(func() {
+		op := s.begin("close", Cmd{})
+		s.closeErr = op.end(context.Background(), s.destroy(), nil)
+	})
+	return s.closeErr
+}
+
+// destroy kills the sandbox within the grace and says so if it could not.
+func (s *Sandbox) destroy() error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.rt.opts.Grace)
+	defer cancel()
+	err := s.sb.Kill(ctx)
+	if err == nil || errors.Is(err, CodeLeaked) {
+		return err
+	}
+	if CodeOf(err) == "" {
+		err = fmt.Errorf("teardown did not end within %v", s.rt.opts.Grace)
+	}
+	return &Error{
+		Code: CodeLeaked, Backend: s.rt.info.Name, Sandbox: s.status.ID,
+		Err: fmt.Errorf("%w (name %s, owner %s)", err, s.status.Name, s.status.Facts.Owner),
+		Hint: fmt.Sprintf("it ends by itself at %s; sandboxio reap --backend %s:// --kill removes it then",
+			s.status.Deadline.UTC().Format("2006-01-02T15:04:05Z"), s.rt.info.Name),
+	}
+}
+
+func (s *Sandbox) begin(op string, cmd Cmd) *operation {
+	o := s.rt.begin(op)
+	r := s.base
+	r.Time, r.Op, r.Warnings, r.Findings = o.record.Time, op, nil, nil
+	o.record = r
+	cmd.describe(&o.record)
+	values := make([]string, 0, len(cmd.Secrets))
+	for _, v := range slices.Sorted(maps.Keys(cmd.Secrets)) {
+		values = append(values, cmd.Secrets[v].Reveal())
+	}
+	o.redact = redact.New(values...)
+	return o
+}
