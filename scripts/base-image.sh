@@ -25,6 +25,7 @@ answer() {
 # mirror is where this machine gets Debian from; Debian's own otherwise.
 mirror() {
 	local uri
+	# shellcheck disable=SC2016 # apt's placeholders
 	uri=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
 		awk '$2 == "Debian" && $3 == "main" && $1 !~ /security/ && $1 ~ /^https?:/ { print $1; exit }') || true
 	echo "${uri:-http://deb.debian.org/debian}"

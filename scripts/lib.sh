@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared words of the scripts beside this file. Sourced, never run.
 
 # say prints progress on stderr: stdout belongs to what a script answers.

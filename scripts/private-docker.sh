@@ -53,7 +53,7 @@ sweep() {
 	fi
 	local deadline=$((SECONDS + 10))
 	while pid=$(strays | sort -u) && [ -n "$pid" ]; do
-		[ $SECONDS -lt $deadline ] || die "processes of $name do not end: $(echo $pid)"
+		[ $SECONDS -lt $deadline ] || die "processes of $name do not end: ${pid//$'\n'/ }"
 		# shellcheck disable=SC2086 # a list of pids
 		kill -KILL $pid 2>/dev/null || true
 		sleep 0.1
@@ -61,7 +61,7 @@ sweep() {
 	find /sys/fs/cgroup -depth -type d -path "*/$cgroup*" -exec rmdir {} + 2>/dev/null || true
 	if [ -e "/run/netns/$netns" ]; then ip netns del "$netns"; fi
 	# The daemon's mounts were in its own mount namespace and went with it.
-	rm -rf --one-file-system "${dir:?}/data" "$dir/exec" "$dir/bin" "$dir/docker.sock" "$dir/docker.pid"
+	rm -rf --one-file-system "${dir:?}"/{data,exec,bin,docker.sock,docker.pid}
 }
 
 # choose_iptables puts a packet filter that works on this kernel first in PATH.

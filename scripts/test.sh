@@ -3,6 +3,9 @@
 # real daemon and Terraform for real. A skipped test fails the run, and so does
 # a container, network or volume that is left behind.
 #
+#   test.sh         the tests
+#   test.sh bench   the benchmarks, on a daemon made in the same way
+#
 # As root the daemon is a private one, started and removed here; otherwise the
 # one that answers is used.
 set -euo pipefail
@@ -13,7 +16,7 @@ state=${SANDBOXIO_STATE:-/var/lib/sandboxio-test}
 work=$(mktemp -d)
 finish=()
 
-# Runs on every way out, a failed or interrupted run included.
+# shellcheck disable=SC2317 # called by the trap; runs on every way out
 cleanup() {
 	local code=$? command
 	for command in "${finish[@]}"; do $command || code=1; done
@@ -46,7 +49,6 @@ unset DOCKER_CONTEXT
 make --no-print-directory build
 image=$(scripts/base-image.sh)
 bin/sandboxio setup docker
-scripts/leaks.sh snapshot "$work/before"
 go build -C tools -o "$work/testcount" ./testcount
 
 export SANDBOXIO_TEST_DOCKER=$DOCKER_HOST SANDBOXIO_TEST_IMAGE=$image SANDBOXIO_GUEST=$PWD/bin/sandboxio-guest
@@ -54,16 +56,19 @@ export TF_ACC=1 CHECKPOINT_DISABLE=1
 TF_ACC_TERRAFORM_PATH=$(command -v terraform)
 export TF_ACC_TERRAFORM_PATH
 
-# go test's exit code is joined to the count: a crash of go itself must not
-# pass because the tests it got to did.
 tested=0
-{
-	go test -C tools -race -count=1 -json ./... 2>&1
-	a=$?
-	go test -race -count=1 -json -tags dockertest -timeout 20m ./... 2>&1
-	b=$?
-	exit $((a | b))
-} 8>&- | "$work/testcount" || tested=$?
-
+scripts/leaks.sh snapshot "$work/before"
+if [ "${1:-}" = bench ]; then
+	go test -count=1 -tags dockertest -timeout 20m -run '^$' -bench . -benchmem ./... 8>&- || tested=$?
+else
+	# pipefail joins go test's own exit code to the count: a crash of go must not
+	# pass because the tests it got to did.
+	{
+		go test -C tools -race -count=1 -json ./... 2>&1
+		ours=$?
+		go test -race -count=1 -json -tags dockertest -timeout 20m ./... 2>&1
+		exit $((ours | $?))
+	} 8>&- | "$work/testcount" || tested=$?
+fi
 scripts/leaks.sh diff "$work/before" || tested=1
 exit "$tested"
