@@ -53,8 +53,8 @@ var protected = func() []Range {
 	return out
 }()
 
-// Prefixes that carry an IPv4 address inside: NAT64, 6to4, and the deprecated
-// IPv4-compatible form. What they carry decides.
+// Prefixes that carry an IPv4 address inside: NAT64, 6to4, the deprecated
+// IPv4-compatible form and the IPv4-mapped one. What they carry decides.
 var carriers = []struct {
 	prefix netip.Prefix
 	at     int // first byte of the IPv4 address
@@ -63,11 +63,16 @@ var carriers = []struct {
 	{netip.MustParsePrefix("64:ff9b:1::/48"), 12},
 	{netip.MustParsePrefix("2002::/16"), 2},
 	{netip.MustParsePrefix("::/96"), 12},
+	{netip.MustParsePrefix("::ffff:0:0/96"), 12},
 }
 
 // Classify tells the class of an address, of what it carries when it is an
-// IPv4 address inside an IPv6 one.
+// IPv4 address inside an IPv6 one. The zero Addr, which is no address, is
+// reserved.
 func Classify(a netip.Addr) Class {
+	if !a.IsValid() {
+		return ClassReserved
+	}
 	a = a.Unmap().WithZone("")
 	for _, r := range protected {
 		if r.Prefix.Contains(a) {

@@ -21,17 +21,24 @@ type Cmd struct {
 }
 
 // Secret is a value that prints itself as "[secret]" under every verb, in
-// slog and in JSON. Only [Secret.Reveal] gives it back.
-type Secret struct{ value string }
+// slog and in JSON. Only [Secret.Reveal] gives it back. The value is behind a
+// pointer because fmt prints what it cannot call methods on, an unexported
+// field or a wrong verb's operand, as it lies in memory.
+type Secret struct{ value *string }
 
 const hidden = "[secret]"
 
 // NewSecret wraps value.
-func NewSecret(value string) Secret { return Secret{value} }
+func NewSecret(value string) Secret { return Secret{&value} }
 
 // Reveal returns the value. It is the one way out, so that it can be searched
 // for in review.
-func (s Secret) Reveal() string { return s.value }
+func (s Secret) Reveal() string {
+	if s.value == nil {
+		return ""
+	}
+	return *s.value
+}
 
 func (s Secret) String() string                 { return hidden }
 func (s Secret) GoString() string               { return hidden }

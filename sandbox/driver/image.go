@@ -21,10 +21,15 @@ func (i Image) Pinned() bool { return i.Digest != "" }
 // The grammar is that of the distribution project's reference package.
 var (
 	imageDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	imageHex    = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	imageTag    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 	imagePath   = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
 	imageHost   = regexp.MustCompile(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[0-9a-fA-F:.]+\])(?::[0-9]+)?$`)
 )
+
+// dockerHub holds the names of one and the same registry, so that a rule about
+// it cannot be walked around by writing another.
+var dockerHub = map[string]bool{"docker.io": true, "index.docker.io": true, "registry-1.docker.io": true}
 
 // ParseImage takes a reference apart: "[registry/]repository[:tag][@digest]",
 // or an image id "sha256:…". Code: invalid, field "image".
@@ -52,16 +57,23 @@ func ParseImage(s string) (Image, error) {
 			return bad("has a malformed tag")
 		}
 	}
-	if host, path, ok := strings.Cut(rest, "/"); ok && (strings.ContainsAny(host, ".:") || host == "localhost" || strings.ToLower(host) != host) {
+	if host, path, ok := strings.Cut(rest, "/"); ok && (strings.ContainsAny(host, ".:") || host == "localhost") {
 		if !imageHost.MatchString(host) {
 			return bad("has a malformed registry")
 		}
-		img.Registry, rest = host, path
-	} else if !ok && rest != "" {
-		rest = "library/" + rest
+		img.Registry, rest = strings.ToLower(host), path
+	}
+	if imageHex.MatchString(rest) {
+		return bad("is an image id without its algorithm")
 	}
 	if len(rest) > 255 || !imagePath.MatchString(rest) {
 		return bad("has a malformed repository")
+	}
+	if dockerHub[img.Registry] {
+		img.Registry = "docker.io"
+		if !strings.Contains(rest, "/") {
+			rest = "library/" + rest
+		}
 	}
 	img.Repository = rest
 	return img, nil

@@ -73,7 +73,11 @@ func (r Rule) String() string {
 	for i, p := range r.Ports {
 		ports[i] = strconv.Itoa(int(p))
 	}
-	return r.Target() + ":" + strings.Join(ports, ",")
+	target := r.Target()
+	if r.Prefix.Addr().Is6() {
+		target = "[" + target + "]"
+	}
+	return target + ":" + strings.Join(ports, ",")
 }
 
 var defaultPorts = []uint16{80, 443}
@@ -87,27 +91,30 @@ var defaultPorts = []uint16{80, 443}
 func Canonical(rules []Rule) ([]Rule, error) {
 	var errs []error
 	merged := make(map[string]*Rule, len(rules))
+	whys := make(map[string][]string)
 	for i, r := range rules {
 		c, err := canonicalRule(fmt.Sprintf("network.egress[%d]", i), r)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		m, ok := merged[c.Target()]
+		target := c.Target()
+		if c.Why != "" && !slices.Contains(whys[target], c.Why) {
+			whys[target] = append(whys[target], c.Why)
+		}
+		m, ok := merged[target]
 		if !ok {
-			merged[c.Target()] = &c
+			merged[target] = &c
 			continue
 		}
 		m.Ports = sortedPorts(append(m.Ports, c.Ports...))
-		if c.Why != "" && !slices.Contains(strings.Split(m.Why, "; "), c.Why) {
-			m.Why = strings.TrimPrefix(m.Why+"; "+c.Why, "; ")
-		}
 	}
 	if len(errs) > 0 {
 		return nil, Join(errs...)
 	}
 	out := make([]Rule, 0, len(merged))
-	for _, r := range merged {
+	for target, r := range merged {
+		r.Why = joinWhys(whys[target])
 		out = append(out, *r)
 	}
 	slices.SortFunc(out, func(a, b Rule) int {
@@ -117,6 +124,16 @@ func Canonical(rules []Rule) ([]Rule, error) {
 		return nil, nil
 	}
 	return out, nil
+}
+
+// joinWhys gives one text that does not depend on the order of the rules.
+func joinWhys(whys []string) string {
+	if len(whys) == 1 {
+		return whys[0]
+	}
+	parts := strings.Split(strings.Join(whys, "; "), "; ")
+	slices.Sort(parts)
+	return strings.Join(slices.Compact(parts), "; ")
 }
 
 func canonicalRule(field string, r Rule) (Rule, error) {
@@ -272,6 +289,9 @@ func splitPort(field, s string) (target string, port uint16, err error) {
 		target, text, ok = strings.Cut(rest, "]")
 		if !ok || text != "" && text[0] != ':' {
 			return "", 0, Invalid(field, fmt.Sprintf("%q has an unclosed bracket", s), `write "[2001:db8::1]:443"`)
+		}
+		if !strings.Contains(target, ":") {
+			return "", 0, Invalid(field, fmt.Sprintf("%q has brackets around what is not an IPv6 address", s), "remove the brackets")
 		}
 		if text == "" {
 			return target, 0, nil

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -182,7 +183,7 @@ func (t Trust) String() string { return [...]string{"", "untrusted", "trusted"}[
 
 // Validate refuses trust without a reason.
 func (t Trust) Validate() error {
-	if t.level == trusted && t.reason == "" {
+	if t.level == trusted && strings.TrimSpace(t.reason) == "" {
 		return Invalid("trust", "trusted code needs a reason", `say why, as in Trusted("built from our own repository")`)
 	}
 	return nil
