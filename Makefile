@@ -11,7 +11,6 @@ MIRROR  := $(HOME)/.terraform.d/plugins/registry.terraform.io/sandboxio/sandboxi
 
 # The guest comes first: the other two carry its digest, so that a sandbox runs
 # this build's guest or none. Same source, same bytes, wherever it is built.
-GUEST_LDFLAGS := -s -w -buildid=
 LDFLAGS = -s -w -X main.version=$(VERSION) -X $(MODULE)/internal/guest.ReleaseDigest=sha256:$$(scripts/digest.sh bin/sandboxio-guest)
 
 .PHONY: help build guest demo test bench check check-fast generate install clean
@@ -21,7 +20,7 @@ help: ## list the targets
 
 guest:
 	@mkdir -p bin
-	CGO_ENABLED=0 GOOS=linux go build -trimpath -buildvcs=false -ldflags "$(GUEST_LDFLAGS)" -o bin/sandboxio-guest ./cmd/sandboxio-guest
+	scripts/guest.sh bin/sandboxio-guest
 
 build: guest ## bin/sandboxio, the provider and the guest
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/sandboxio ./cmd/sandboxio

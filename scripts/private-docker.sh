@@ -29,11 +29,22 @@ daemon_pid() {
 	pid=$(cat "$dir/docker.pid" 2>/dev/null) && ours "$pid" && echo "$pid"
 }
 
-# strays are what outlives a dead daemon: containerd and shims live in our
-# network namespace, workloads in our cgroup.
+# workloads are the processes in our cgroup.
+workloads() { find /sys/fs/cgroup -path "*/$cgroup*" -name cgroup.procs -exec cat {} + 2>/dev/null || true; }
+
+# thaw lets paused workloads go on: a frozen process does not die (cgroup v1).
+thaw() {
+	local at
+	find /sys/fs/cgroup -path "*/$cgroup*" -name freezer.state 2>/dev/null | while read -r at; do
+		echo THAWED >"$at" 2>/dev/null || true
+	done
+}
+
+# strays are what outlives a dead daemon: its containerd and shims live in our
+# network namespace.
 strays() {
 	ip netns pids "$netns" 2>/dev/null || true
-	find /sys/fs/cgroup -path "*/$cgroup*" -name cgroup.procs -exec cat {} + 2>/dev/null || true
+	workloads
 }
 
 gone_within() { # seconds, command: true once the command prints nothing
@@ -47,6 +58,9 @@ gone_within() { # seconds, command: true once the command prints nothing
 
 sweep() {
 	local pid
+	thaw
+	# shellcheck disable=SC2046 # a list of pids
+	kill -KILL $(workloads) 2>/dev/null || true # dockerd would wait for each
 	if pid=$(daemon_pid); then
 		kill -TERM "$pid"
 		gone_within 20 daemon_pid || kill -KILL "$pid"
@@ -54,6 +68,7 @@ sweep() {
 	local deadline=$((SECONDS + 10))
 	while pid=$(strays | sort -u) && [ -n "$pid" ]; do
 		[ $SECONDS -lt $deadline ] || die "processes of $name do not end: ${pid//$'\n'/ }"
+		thaw
 		# shellcheck disable=SC2086 # a list of pids
 		kill -KILL $pid 2>/dev/null || true
 		sleep 0.1

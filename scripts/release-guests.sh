@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# The guests of a release: one for each architecture that a sandbox's host may
+# have, and its digest beside it for the programs that will place it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+for arch in amd64 arm64; do
+	dir=bin/guest/linux_$arch
+	mkdir -p "$dir"
+	scripts/guest.sh "$dir/sandboxio-guest" "$arch"
+	scripts/digest.sh "$dir/sandboxio-guest" >"$dir/sha256"
+done
