@@ -1,0 +1,245 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest/wire"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// Options are a connection's.
+type Options struct {
+	Backend, Sandbox string // for errors
+	Version          string // of this program, for the guest to know
+
+	// Configure says that this connection is the creator's, or a claimer's:
+	// Env becomes the sandbox's env, held in the guest's memory, and the
+	// lifetime begins anew if Lifetime is positive. A sandbox is configured
+	// at most once.
+	Configure bool
+	Env       map[string]string
+	Lifetime  time.Duration
+}
+
+// Hello is what the guest said of itself when the connection was made.
+type Hello struct {
+	Protocol int
+	Version  string
+	Boot     string // identifies this run of PID 1
+	PID1UID  uint32 // uid of PID 1
+	Owned    bool
+	Deadline time.Time // the guest's clock
+}
+
+// Client is a connection to a guest. Its methods may be called at the same
+// time.
+type Client struct {
+	opts  Options
+	mux   *yamux.Session
+	hello Hello
+	token atomic.Uint64
+}
+
+// Connect greets the guest on the other end of conn, which it then owns; on
+// error it has closed it. When ctx ends, so does the attempt; afterwards ctx
+// means nothing. Codes: gone (nobody answered), unsupported (another
+// protocol), conflict (configured before).
+func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Client, error) {
+	c := &Client{opts: opts}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	err := c.greet(conn)
+	if !stop() {
+		return nil, ctx.Err()
+	}
+	if err == nil {
+		c.mux, err = yamux.Client(conn, muxConfig())
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	// The guest opens no streams; from now on yamux resets any.
+	_ = c.mux.GoAway()
+	return c, nil
+}
+
+func (c *Client) greet(conn io.ReadWriter) error {
+	refuse := func(code driver.Code, err error, hint string) error {
+		return &driver.Error{Code: code, Op: "connect", Backend: c.opts.Backend, Sandbox: c.opts.Sandbox, Err: err, Hint: hint}
+	}
+	host := wire.HostHello{Version: c.opts.Version, Configure: c.opts.Configure}
+	if c.opts.Configure {
+		host.Env, host.Lifetime = pairs(c.opts.Env), int64(c.opts.Lifetime)
+	}
+	if err := wire.WriteHello(conn, Protocol, &host); err != nil {
+		return refuse(driver.CodeGone, fmt.Errorf("the sandbox takes no connection: %w", err), "")
+	}
+	var reply wire.GuestHello
+	switch protocol, err := wire.ReadHello(conn, &reply); {
+	case errors.Is(err, wire.ErrMalformed):
+		return refuse(driver.CodeInternal, errors.New("what answered is not a sandboxio guest"), "sandboxio setup docker")
+	case err != nil:
+		return refuse(driver.CodeGone, errors.New("the sandbox ended before it answered"), "")
+	case protocol < Protocol:
+		return refuse(driver.CodeUnsupported, fmt.Errorf("the guest speaks protocol %d, this program %d", protocol, Protocol),
+			"run `sandboxio setup docker`, then create the sandbox anew")
+	case protocol > Protocol:
+		return refuse(driver.CodeUnsupported, fmt.Errorf("the guest speaks protocol %d, this program %d", protocol, Protocol),
+			"use the sandboxio version that made this sandbox, or a newer one")
+	case reply.Failure.Code != "":
+		return c.fail(nil, "connect", &reply.Failure)
+	}
+	c.hello = Hello{Protocol: Protocol, Version: clean(reply.Version), Boot: clean(reply.Boot),
+		PID1UID: reply.PID1UID, Owned: reply.Owned, Deadline: time.Unix(0, reply.Deadline)}
+	return nil
+}
+
+func muxConfig() *yamux.Config {
+	cfg := yamux.DefaultConfig()
+	cfg.LogOutput = io.Discard // it would print what the guest sends
+	// The guest watches us. A paused sandbox answers nothing for as long as
+	// it is paused, and is not lost for that; callers bring a context.
+	cfg.EnableKeepAlive = false
+	cfg.StreamOpenTimeout = 0
+	return cfg
+}
+
+// Hello is what the guest said of itself.
+func (c *Client) Hello() Hello { return c.hello }
+
+// Done is closed when the connection is lost or the guest has ended. From
+// then on every call gives driver.CodeGone.
+func (c *Client) Done() <-chan struct{} { return c.mux.CloseChan() }
+
+// Attest lets a child on the workload's own path measure what it is held by.
+func (c *Client) Attest(ctx context.Context) (Report, error) {
+	var r Report
+	err := c.op(ctx, "attest", wire.OpAttest, &wire.Empty{}, func(s io.Reader) error {
+		if err := done(s); err != nil {
+			return err
+		}
+		return wire.Read(s, &r)
+	})
+	return r, err
+}
+
+// Extend moves the guest's deadline to lifetime from now.
+func (c *Client) Extend(ctx context.Context, lifetime time.Duration) error {
+	return c.op(ctx, "extend", wire.OpExtend, &wire.Extend{Lifetime: int64(lifetime)}, done)
+}
+
+// End kills everything in the sandbox and ends PID 1. It returns once the
+// connection ended with it.
+func (c *Client) End(ctx context.Context) error {
+	err := c.op(ctx, "end", wire.OpEnd, &wire.Empty{}, func(io.Reader) error {
+		select {
+		case <-c.Done():
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	if c.lost() {
+		return nil
+	}
+	return err
+}
+
+// Close hangs up, relying on conn's Close to end its Read. An owned sandbox
+// ends when its owner does so; what another connection started ends with it,
+// unless it is detached.
+func (c *Client) Close() error { return c.mux.Close() }
+
+// done reads the event that says an operation succeeded.
+func done(s io.Reader) error {
+	var e wire.Event
+	switch err := wire.Read(s, &e); {
+	case err != nil:
+		return err
+	case e.Kind == wire.EventFailed:
+		return &e.Failure
+	case e.Kind != wire.EventDone:
+		return wire.ErrMalformed
+	}
+	return nil
+}
+
+// op performs one operation on a stream of its own.
+func (c *Client) op(ctx context.Context, name string, op wire.Op, m wire.Message, talk func(io.Reader) error) error {
+	s, err := c.open(ctx, op, m)
+	if err != nil {
+		return c.fail(ctx, name, err)
+	}
+	defer s.Close()
+	defer bind(ctx, s.SetDeadline)()
+	return c.fail(ctx, name, talk(s))
+}
+
+// open begins an operation. The write is bounded by yamux, and cut short by
+// the end of ctx.
+func (c *Client) open(ctx context.Context, op wire.Op, m wire.Message) (*yamux.Stream, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	type opened struct {
+		s   *yamux.Stream
+		err error
+	}
+	ch := make(chan opened, 1)
+	go func() {
+		s, err := c.mux.OpenStream()
+		if err == nil {
+			if err = wire.WriteOp(s, op, m); err != nil {
+				_ = s.Close()
+			}
+		}
+		ch <- opened{s, err}
+	}()
+	select {
+	case o := <-ch:
+		return o.s, o.err
+	case <-ctx.Done():
+		go func() { // whatever it became, it ends
+			if o := <-ch; o.err == nil {
+				_ = o.s.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+var past = time.Unix(1, 0)
+
+// bind makes the end of ctx interrupt what set sets a deadline for, until the
+// returned function is called, after which it works again.
+func bind(ctx context.Context, set func(time.Time) error) (release func()) {
+	if ctx.Done() == nil {
+		return func() {}
+	}
+	fired := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { _ = set(past); close(fired) })
+	return func() {
+		if !stop() {
+			<-fired
+			_ = set(time.Time{})
+		}
+	}
+}
+
+// pairs orders a map, so that the same order is the same bytes.
+func pairs(m map[string]string) [][2]string {
+	var out [][2]string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, [2]string{k, m[k]})
+	}
+	return out
+}
