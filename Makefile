@@ -2,6 +2,7 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS   += --no-builtin-rules
+.ONESHELL:
 
 MODULE  := github.com/sandboxio/terraform-provider-sandboxio
 VERSION ?= $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null || echo 0.1.0-dev))
@@ -11,7 +12,8 @@ MIRROR  := $(HOME)/.terraform.d/plugins/registry.terraform.io/sandboxio/sandboxi
 
 # The guest comes first: the other two carry its digest, so that a sandbox runs
 # this build's guest or none. Same source, same bytes, wherever it is built.
-LDFLAGS = -s -w -X main.version=$(VERSION) -X $(MODULE)/internal/guest.ReleaseDigest=sha256:$$(scripts/digest.sh bin/sandboxio-guest)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X $(MODULE)/internal/guest.ReleaseDigest=sha256
+BUILD   := CGO_ENABLED=0 go build -trimpath
 
 .PHONY: help build guest demo test bench check check-fast generate install clean
 
@@ -23,8 +25,12 @@ guest:
 	scripts/guest.sh bin/sandboxio-guest
 
 build: guest ## bin/sandboxio, the provider and the guest
-	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/sandboxio ./cmd/sandboxio
-	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/terraform-provider-sandboxio .
+	@digest=$$(scripts/digest.sh bin/sandboxio-guest)
+	$(BUILD) -ldflags "$(LDFLAGS):$$digest" -o bin/sandboxio ./cmd/sandboxio
+	$(BUILD) -ldflags "$(LDFLAGS):$$digest" -o bin/terraform-provider-sandboxio .
+	for binary in bin/sandboxio bin/terraform-provider-sandboxio; do
+		grep -qF "$$digest" "$$binary" || { echo "$$binary does not carry the guest's digest"; exit 1; }
+	done
 
 demo: ## plan, deny, apply, run, destroy on a real Docker Engine
 	@scripts/demo.sh

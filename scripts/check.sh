@@ -31,6 +31,8 @@ tidy() { go mod tidy -diff && go -C tools mod tidy -diff; }
 
 vet() { go vet -tags dockertest ./... && go -C tools vet ./...; }
 
+lint() { tool golangci-lint run && (cd tools && go tool golangci-lint run); }
+
 # generated fails when `make generate` changes a byte of the tree, committed or
 # not, so that it can be run before a commit.
 generated() {
@@ -63,13 +65,13 @@ go_fits
 step "gofmt" formatted
 if [ "${1:-}" = fast ]; then
 	step "go vet" vet
-	step "golangci-lint" tool golangci-lint run
+	step "golangci-lint" lint
 	step "architecture" go test -count=1 ./internal/archtest
 	step "unit tests" unit
 else
 	step "go mod tidy" tidy
 	step "go vet" vet
-	step "golangci-lint" tool golangci-lint run
+	step "golangci-lint" lint
 	step "generated files" generated
 	step "architecture" go test -count=1 ./internal/archtest
 	step "build for darwin and windows" crossbuild
