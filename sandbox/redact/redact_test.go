@@ -1,0 +1,75 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestSecretsAreTakenOutInEveryForm(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cr=t/va+lue \"x\"\n"
+	r := New(secret, "other-value")
+	js, err := json.Marshal(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, in string }{
+		{"plain", "before " + secret + " after"},
+		{"twice", secret + secret},
+		{"the second value", "x other-value y"},
+		{"base64", base64.StdEncoding.EncodeToString([]byte(secret))},
+		{"base64 for URLs", base64.URLEncoding.EncodeToString([]byte(secret))},
+		{"base64, one byte in", base64.StdEncoding.EncodeToString([]byte("u" + secret))},
+		{"base64, inside user:password", base64.StdEncoding.EncodeToString([]byte("us:" + secret + "more"))},
+		{"query escape", "https://x/?q=" + url.QueryEscape(secret)},
+		{"path escape", "https://x/" + url.PathEscape(secret)},
+		{"JSON", `{"k":` + string(js) + `}`},
+		{"Go quoting", fmt.Sprintf("%q", secret)},
+		{"hex", hex.EncodeToString([]byte(secret))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out := r.String(c.in)
+			if !strings.Contains(out, Mark) || !r.Has(c.in) {
+				t.Errorf("%q became %q", c.in, out)
+			}
+		})
+	}
+	if in := "nothing to hide, [secret]"; r.String(in) != in {
+		t.Errorf("ordinary text became %q", r.String(in))
+	}
+}
+
+func TestZeroAndShortValues(t *testing.T) {
+	t.Parallel()
+	for _, r := range []Redactor{{}, New(), New(""), New("a", "abc")} {
+		if got := r.String("abc"); got != "abc" {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+func FuzzNoSecretSurvives(f *testing.F) {
+	f.Add("hunter2hunter2", "a ", " b")
+	f.Add("tok_\"\\\n\x00é", "", "x")
+	f.Fuzz(func(t *testing.T, secret, before, after string) {
+		if len(secret) < MinLength || strings.Contains(Mark, secret) {
+			return
+		}
+		r := New(secret)
+		for _, in := range []string{
+			before + secret + after,
+			before + url.QueryEscape(secret) + after,
+			before + base64.StdEncoding.EncodeToString([]byte(secret)) + after,
+		} {
+			if out := r.String(in); strings.Contains(out, secret) && !strings.Contains(before+Mark+after, secret) {
+				t.Errorf("%q still holds %q", out, secret)
+			}
+		}
+	})
+}
