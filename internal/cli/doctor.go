@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/estate"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// A doctor's question to a hung engine must end.
+const examineTimeout = 15 * time.Second
+
+type examination struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what would keep sandboxes from being made here",
+		Long:  "Look at the policy, at Terraform and at the backend, in the order in which to repair. Nothing is changed.\nExits with 1 when something is wrong.",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+	}
+	a.backendFlag(c)
+	a.jsonFlag(c)
+	return c
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, examineTimeout)
+	defer cancel()
+	e, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = e.Close() }()
+	all := append([]examination{examinePolicy(e), examineTerraform()}, examineBackend(ctx, e)...)
+	bad := 0
+	for _, x := range all {
+		if !x.OK {
+			bad++
+		}
+	}
+	if err := a.print(all, func(w io.Writer) {
+		for _, x := range all {
+			mark := "ok  "
+			if !x.OK {
+				mark = "FAIL"
+			}
+			fmt.Fprintf(w, "%s  %-16s %s\n", mark, x.Name, x.Detail)
+			if x.Fix != "" {
+				fmt.Fprintf(w, "      %-16s fix: %s\n", "", x.Fix)
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %d examinations failed", bad, len(all))
+	}
+	return nil
+}
+
+func examinePolicy(e *estate.Estate) examination {
+	x := examination{Name: "policy"}
+	rules, err := e.Policy().Rules()
+	if err != nil {
+		x.Detail, x.Fix = err.Error(), "reinstall sandboxio: the built-in rules do not compile"
+		return x
+	}
+	x.OK, x.Detail = true, fmt.Sprintf("%d rules compile", len(rules))
+	return x
+}
+
+func examineTerraform() examination {
+	x := examination{Name: "terraform"}
+	path, err := exec.LookPath("terraform")
+	if err != nil {
+		x.Detail, x.Fix = "not on PATH", "install Terraform 1.11 or newer, or use the Go package alone"
+		return x
+	}
+	x.OK, x.Detail = true, path
+	return x
+}
+
+func examineBackend(ctx context.Context, e *estate.Estate) []examination {
+	b, err := e.Backend(ctx, "")
+	if err != nil {
+		return []examination{failed("backend", err)}
+	}
+	info := b.Info()
+	out := []examination{{Name: "backend", OK: true, Detail: fmt.Sprintf("%s, isolation at least %s, simulated: %v", info.Name, info.Isolation, info.Simulated)}}
+	ex, ok := driver.As[driver.Examiner](b)
+	if !ok {
+		return out
+	}
+	for _, f := range ex.Examine(ctx) {
+		out = append(out, examination{Name: f.Name, OK: f.OK, Detail: f.Detail, Fix: f.Hint})
+	}
+	return out
+}
+
+func failed(name string, err error) examination {
+	x := examination{Name: name, Detail: err.Error()}
+	var e *driver.Error
+	if errors.As(err, &e) {
+		x.Fix = e.Hint
+	}
+	return x
+}

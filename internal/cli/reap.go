@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/reap"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+func (a *app) reapCommand() *cobra.Command {
+	var opts reap.Options
+	var labels []string
+	c := &cobra.Command{
+		Use:   "reap",
+		Short: "Find sandboxes that should be gone, and remove them with --kill",
+		Long: `Find sandboxes whose deadline has passed, that were made but never started, or
+that ended and were not removed, by the backend's own clock. Without --kill
+nothing is removed. A sandbox whose time has not come is never touched, unless
+--max-age names an age that it has passed.`,
+		Example: `  sandboxio reap
+  sandboxio reap --backend docker:///var/run/docker.sock --kill
+  sandboxio reap --label team=search --max-age 2h --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if opts.Labels, err = parseLabels(labels); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("max-age") && opts.MaxAge <= 0 {
+				return driver.Invalid("max-age", opts.MaxAge.String()+" is not an age", "set a positive duration, as 2h, or leave it out")
+			}
+			return a.reap(cmd.Context(), opts)
+		},
+	}
+	a.backendFlag(c)
+	a.jsonFlag(c)
+	c.Flags().BoolVar(&opts.Kill, "kill", false, "remove what is due; without it, only report")
+	c.Flags().DurationVar(&opts.MaxAge, "max-age", 0, "also those older than this, whatever their deadline")
+	c.Flags().StringArrayVar(&labels, "label", nil, "only sandboxes with this label, as name=value; repeatable")
+	return c
+}
+
+func parseLabels(in []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, l := range in {
+		k, v, ok := strings.Cut(l, "=")
+		if !ok || k == "" {
+			return nil, driver.Invalid("label", fmt.Sprintf("%q is not name=value", l), "write --label team=search")
+		}
+		out[k] = v
+	}
+	return out, nil
+}
+
+type reapItem struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	State   string    `json:"state"`
+	Created time.Time `json:"created"`
+	Owner   string    `json:"owner"`
+	Reason  string    `json:"reason"`
+	Removed bool      `json:"removed"`
+	Error   string    `json:"error,omitempty"`
+}
+
+func (a *app) reap(ctx context.Context, opts reap.Options) error {
+	e, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = e.Close() }()
+	b, err := e.Backend(ctx, "")
+	if err != nil {
+		return err
+	}
+	rep, err := reap.Sweep(ctx, b, opts)
+	out := struct {
+		Backend string     `json:"backend"`
+		Now     time.Time  `json:"now"`
+		DryRun  bool       `json:"dry_run"`
+		Seen    int        `json:"seen"`
+		Due     []reapItem `json:"due"`
+	}{rep.Backend, rep.Now, !opts.Kill, rep.Seen, []reapItem{}}
+	for _, it := range rep.Items {
+		item := reapItem{ID: it.ID, Name: it.Name, State: string(it.State), Created: it.Created, Owner: it.Owner, Reason: it.Reason, Removed: it.Removed}
+		if it.Err != nil {
+			item.Error = it.Err.Error()
+		}
+		out.Due = append(out.Due, item)
+	}
+	if perr := a.print(out, func(w io.Writer) {
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, it := range out.Due {
+			did := "would be removed"
+			switch {
+			case it.Removed:
+				did = "removed"
+			case it.Error != "":
+				did = "failed"
+			}
+			fmt.Fprintf(t, "%.12s\t%s\t%s\t%s\t%s\n", it.ID, it.Name, it.State, it.Reason, did)
+		}
+		_ = t.Flush()
+		switch {
+		case err != nil && rep.Now.IsZero(): // nothing was looked at
+		case opts.Kill:
+			fmt.Fprintf(w, "%d of %d sandboxes removed\n", rep.Removed(), rep.Seen)
+		default:
+			fmt.Fprintf(w, "%d of %d sandboxes are due", len(out.Due), rep.Seen)
+			if len(out.Due) > 0 {
+				fmt.Fprint(w, "; add --kill to remove them")
+			}
+			fmt.Fprintln(w)
+		}
+	}); perr != nil {
+		return perr
+	}
+	return err
+}
