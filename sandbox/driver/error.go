@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Code names a kind of failure. Codes are API: they are never renamed, and
-// each has a page under docs/errors. A Code is itself an error, so that
-// errors.Is(err, driver.CodeGone) works.
+// Code names a kind of failure. Codes are API: they are never renamed. A Code
+// is itself an error, so that errors.Is(err, driver.CodeGone) works.
 type Code string
 
 const (
