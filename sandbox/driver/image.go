@@ -27,9 +27,9 @@ var (
 	imageHost   = regexp.MustCompile(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[0-9a-fA-F:.]+\])(?::[0-9]+)?$`)
 )
 
-// dockerHub holds the names of one and the same registry, so that a rule about
+// defaultHub holds the names of one and the same registry, so that a rule about
 // it cannot be walked around by writing another.
-var dockerHub = map[string]bool{"docker.io": true, "index.docker.io": true, "registry-1.docker.io": true}
+var defaultHub = map[string]bool{"docker.io": true, "index.docker.io": true, "registry-1.docker.io": true}
 
 // ParseImage takes a reference apart: "[registry/]repository[:tag][@digest]",
 // or an image id "sha256:…". Code: invalid, field "image".
@@ -69,7 +69,7 @@ func ParseImage(s string) (Image, error) {
 	if len(rest) > 255 || !imagePath.MatchString(rest) {
 		return bad("has a malformed repository")
 	}
-	if dockerHub[img.Registry] {
+	if defaultHub[img.Registry] {
 		img.Registry = "docker.io"
 		if !strings.Contains(rest, "/") {
 			rest = "library/" + rest
