@@ -1,0 +1,87 @@
+package docker
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"github.com/moby/moby/client"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// Backend is a Docker Engine. It connects on first use.
+type Backend struct {
+	opts Options
+	env  environment
+	info driver.Info
+
+	connecting chan struct{} // held while looking for the engine
+	closed     atomic.Bool
+	cli        atomic.Pointer[client.Client]
+	endpoint   atomic.Pointer[endpoint]
+	host       atomic.Pointer[host]
+
+	images imageCache
+	helper helperCheck
+}
+
+var (
+	_ driver.Backend   = (*Backend)(nil)
+	_ driver.Clock     = (*Backend)(nil)
+	_ driver.Scheduler = (*Backend)(nil)
+	_ driver.Aser      = (*Backend)(nil)
+)
+
+// Open makes a backend. It does no I/O; ctx is not kept.
+func Open(_ context.Context, opts Options) (*Backend, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	home, _ := os.UserHomeDir()
+	return open(opts, environment{os.Getenv, home, runtime.GOOS}), nil
+}
+
+func open(opts Options, env environment) *Backend {
+	caps := []driver.Capability{driver.CanAttach, driver.CanDetach, driver.CanFiles, driver.CanList,
+		driver.CanReportOOM, driver.CanSchedule, driver.CanStrict}
+	if opts.StorageQuota {
+		caps = append(caps, driver.CanCompat)
+	}
+	slices.Sort(caps)
+	return &Backend{
+		opts:       opts,
+		env:        env,
+		info:       driver.Info{Name: Name, Capabilities: caps, Isolation: driver.Container, DefaultImage: opts.Image},
+		connecting: make(chan struct{}, 1),
+	}
+}
+
+// Info says what the backend is; it does no I/O.
+func (b *Backend) Info() driver.Info {
+	info := b.info
+	info.Capabilities = slices.Clone(info.Capabilities)
+	return info
+}
+
+// As gives the engine's client, once there is one.
+func (b *Backend) As(target any) bool {
+	to, ok := target.(**client.Client)
+	if !ok {
+		return false
+	}
+	*to = b.cli.Load()
+	return *to != nil
+}
+
+// Close closes idle connections. Sandboxes
+// stay as they are.
+func (b *Backend) Close() error {
+	b.closed.Store(true)
+	if cli := b.cli.Load(); cli != nil {
+		return cli.Close()
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package docker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// Check decides without I/O whether an engine of this kind can enforce spec.
+func (b *Backend) Check(spec driver.Spec) (driver.Plan, error) {
+	var errs []error
+	refuse := func(field, problem, fix string) { errs = append(errs, driver.Unsupported(field, problem, fix)) }
+
+	if !instanceName.MatchString(spec.Token) {
+		errs = append(errs, driver.Invalid("token", fmt.Sprintf("%q cannot be part of a container's name", spec.Token), "use 1 to 64 letters, digits, '_', '.' and '-'"))
+	}
+	if spec.Facts.Instance != "" && spec.Facts.Instance != spec.Token {
+		errs = append(errs, driver.Invalid("facts.instance", "it is not the token", "set both to the same value"))
+	}
+	if spec.Image == "" {
+		errs = append(errs, driver.Invalid("image", "no image is named and this backend has no default", `set image to "registry/repository@sha256:…"`))
+	} else if _, err := driver.ParseImage(spec.Image); err != nil {
+		errs = append(errs, err)
+	}
+	if spec.Lifetime < time.Second || spec.Lifetime > driver.MaxLifetime || spec.Lifetime%time.Second != 0 {
+		errs = append(errs, driver.Invalid("lifetime", fmt.Sprintf("%v is not a whole number of seconds between 1s and %v", spec.Lifetime, driver.MaxLifetime), `lifetime = "300s"`))
+	}
+	errs = append(errs, checkResources(spec), driver.ValidateEnv("env", spec.Env), driver.ValidateLabels("labels", spec.Labels), spec.Trust.Validate())
+
+	if !driver.Container.Satisfies(spec.Isolation) {
+		refuse("isolation", fmt.Sprintf("%s was asked for, and a container on runc is %s", spec.Isolation, driver.Container),
+			"use a backend with a "+spec.Isolation.String()+" tier, or lower the floor if the code is trusted")
+	}
+	if spec.MultiTenant {
+		refuse("multi_tenant", "tenants would share one kernel", "use a backend with a microvm tier, or one engine for each tenant")
+	}
+	for i, r := range spec.Network.Egress {
+		refuse(fmt.Sprintf("network.egress[%d]", i), fmt.Sprintf("%s cannot be opened: sandboxes have no network here", r), "remove the rule, or use a backend with an egress gateway")
+	}
+	for i, p := range spec.Network.Expose {
+		refuse(fmt.Sprintf("network.expose[%d]", i), fmt.Sprintf("port %d cannot be exposed: sandboxes have no network here", p), "remove it")
+	}
+	if spec.Network.Learn {
+		refuse("network.learn", "there is no network to learn from", "set learn = false")
+	}
+
+	d, err := divide(spec.Resources.DiskMiB, spec.Profile, nil)
+	if err == nil && d.total() != spec.Resources.DiskMiB<<10 {
+		err = driver.Invalid("resources.disk_mib", "the cap does not divide", "use another value")
+	}
+	errs = append(errs, err)
+	switch {
+	case spec.Profile != driver.Strict && spec.Profile != driver.Compat:
+		refuse("profile", fmt.Sprintf("%s is not known", spec.Profile), `use "strict"`)
+	case spec.Profile == driver.Compat && !b.opts.StorageQuota:
+		refuse("profile", "a writable root has no disk cap on most engines, and caps always apply",
+			`use profile "strict"; or, on an engine whose data root can enforce quotas (xfs with pquota), set storage_quota`)
+	}
+
+	if err := driver.Join(errs...); err != nil {
+		return driver.Plan{}, err
+	}
+	return plan(spec, d), nil
+}
+
+func checkResources(spec driver.Spec) error {
+	resolved, err := spec.Resources.Resolve()
+	if err == nil && resolved != spec.Resources {
+		return driver.Invalid("resources", "a cap is zero", "resolve the resources first: every field is set in an order")
+	}
+	return err
+}
+
+func plan(spec driver.Spec, d disk) driver.Plan {
+	r := spec.Resources
+	p := driver.Plan{
+		Isolation: driver.Container,
+		Network:   "network mode none: no interface but loopback",
+		Rules:     []driver.Mechanism{},
+		Caps: []driver.Mechanism{
+			{Name: "cpu", By: fmt.Sprintf("cgroup cpu quota %d/%d µs", cpuQuota(r.CPUMillis), cpuPeriod), Limits: "a cap, not a reservation"},
+			{Name: "memory", By: fmt.Sprintf("cgroup memory %d MiB, no swap", memoryBytes(r)>>20), Limits: "what is written to tmpfs counts; the kernel's own share is not all accounted"},
+			{Name: "disk", By: diskMechanism(d), Limits: "files in tmpfs use memory"},
+			{Name: "pids", By: fmt.Sprintf("cgroup pids %d, nproc %d for a user id of its own", r.PIDs, processes(r.PIDs)), Limits: "the guest's own threads count"},
+			{Name: "lifetime", By: "the guest ends the sandbox; a sweep removes one that is frozen", Limits: "a paused sandbox ends at the next sweep"},
+			{Name: "root", By: rootMechanism(spec.Profile)},
+			{Name: "syscalls", By: "seccomp: own allowlist, 64-bit only", Limits: "the host's kernel is shared"},
+			{Name: "privileges", By: "no capability, no-new-privileges, unique user id"},
+		},
+		Warnings: []string{},
+	}
+	if !spec.Trust.Stated() {
+		p.Warnings = append(p.Warnings, "trust is not stated: a container shares the host's kernel, which is no boundary for code that nobody vouches for")
+	}
+	return p
+}
+
+func diskMechanism(d disk) string {
+	by := fmt.Sprintf("tmpfs size=%dk in all", d.memory())
+	if d.root > 0 {
+		by += fmt.Sprintf(", storage quota %dk on the root", d.root)
+	}
+	return by
+}
+
+func rootMechanism(p driver.Profile) string {
+	if p == driver.Compat {
+		return "writable, under the storage quota"
+	}
+	return "read-only"
+}

@@ -1,0 +1,277 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+const (
+	// createGrace is how long an answer to a create is waited for after the
+	// caller went away: without it nobody knows what to remove.
+	createGrace = 5 * time.Second
+	createLimit = 60 * time.Second
+
+	// greetLimit bounds the time from start to attestation.
+	greetLimit = 30 * time.Second
+)
+
+// Create makes a sandbox that has everything spec asks for, or nothing.
+func (b *Backend) Create(ctx context.Context, spec driver.Spec) (driver.Sandbox, error) {
+	if _, err := b.Check(spec); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	cli, err := b.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, err := b.prepare(ctx, cli, spec)
+	if err != nil {
+		return nil, fail(ctx, "create", "", err)
+	}
+	id, err := b.createContainer(ctx, cli, o)
+	if err != nil {
+		return nil, err
+	}
+	sb, err := b.bringUp(ctx, cli, o, id)
+	if err != nil {
+		return nil, b.undo(ctx, cli, id, err)
+	}
+	return sb, nil
+}
+
+// prepare finds out all that an order needs, making nothing.
+func (b *Backend) prepare(ctx context.Context, cli *client.Client, spec driver.Spec) (order, error) {
+	o := order{spec: spec, uid: newUID()}
+	h, err := b.able(ctx, cli)
+	if err != nil {
+		return o, err
+	}
+	if o.image, err = b.inspectImage(ctx, cli, spec.Image); err != nil {
+		return o, err
+	}
+	if o.helper, err = b.findHelper(ctx, cli); err != nil {
+		return o, err
+	}
+	if o.disk, err = divide(spec.Resources.DiskMiB, spec.Profile, o.image.volumes); err != nil {
+		return o, err
+	}
+	o.created = time.Now().Add(h.skew)
+	// Names hold whole seconds; never below what was asked for.
+	o.deadline = o.created.Add(spec.Lifetime + time.Second - 1).Truncate(time.Second)
+	return o, nil
+}
+
+// createContainer makes the container, and does not give up on the answer:
+// a request that was sent may have made one, whoever has stopped waiting.
+func (b *Backend) createContainer(ctx context.Context, cli *client.Client, o order) (string, error) {
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), createLimit)
+	defer cancel()
+	type answer struct {
+		res client.ContainerCreateResult
+		err error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		res, err := cli.ContainerCreate(call, o.options())
+		answered <- answer{res, err}
+	}()
+	var a answer
+	select {
+	case a = <-answered:
+	case <-ctx.Done():
+		grace := time.AfterFunc(createGrace, cancel)
+		a = <-answered
+		grace.Stop()
+	}
+	if a.err == nil && a.res.ID == "" {
+		a.err = errors.New("the engine gave no id")
+	}
+	switch {
+	case a.err == nil:
+		if err := refuseWarnings(a.res.Warnings); err != nil {
+			return "", b.undo(ctx, cli, a.res.ID, err)
+		}
+		return a.res.ID, nil
+	case refusedOutright(a.err):
+		if absent(a.err) {
+			// The image went away since it was looked at.
+			b.images.drop(o.spec.Image)
+			parsed, _ := driver.ParseImage(o.spec.Image)
+			a.err = noImage(o.spec.Image, parsed)
+		}
+		return "", fail(ctx, "create", "", a.err)
+	}
+	return "", b.undo(ctx, cli, o.name(), a.err)
+}
+
+// refusedOutright reports whether the engine, or the way to it, said no
+// before anything was made.
+func refusedOutright(err error) bool {
+	text := err.Error()
+	return absent(err) || cerrdefs.IsConflict(err) || cerrdefs.IsInvalidArgument(err) || cerrdefs.IsUnauthorized(err) ||
+		cerrdefs.IsPermissionDenied(err) || cerrdefs.IsNotImplemented(err) ||
+		strings.Contains(text, "Cannot connect to the Docker daemon") || strings.Contains(text, "failed to connect to the docker API") ||
+		strings.Contains(text, "permission denied while trying to connect")
+}
+
+// refuseWarnings stops where an engine creates a container without a cap and
+// only says so.
+func refuseWarnings(warnings []string) error {
+	for _, w := range warnings {
+		if strings.Contains(w, "discarded") || strings.Contains(w, "does not support") || strings.Contains(w, "Limitation discarded") {
+			return &driver.Error{Code: driver.CodeUnsupported, Field: "resources", Hint: hintDoctor, Err: fmt.Errorf("the engine drops a cap: %s", w)}
+		}
+	}
+	return nil
+}
+
+// bringUp starts a created container, joins its guest and hands over a
+// sandbox whose controls were seen from inside.
+func (b *Backend) bringUp(ctx context.Context, cli *client.Client, o order, id string) (*sandbox, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := b.verifyHelper(ctx, cli, o.helper, id); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, greetLimit, errSlow)
+	defer cancel()
+	s := &sandbox{b: b, cli: cli, id: id, joining: make(chan struct{}, 1), status: o.status(id), creator: !o.spec.Detached}
+	var conn *stream
+	var err error
+	if s.creator {
+		if conn, err = attach(ctx, cli, id); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := cli.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
+		if conn != nil {
+			_ = conn.Close()
+		}
+		return nil, slow(ctx, err)
+	}
+	if conn == nil {
+		if conn, err = bridge(ctx, cli, id); err != nil {
+			return nil, slow(ctx, err)
+		}
+	}
+	c, err := greet(ctx, cli, id, conn, guest.Options{Backend: Name, Sandbox: id, Env: o.spec.Env, Configure: true})
+	if err != nil {
+		return nil, slow(ctx, err)
+	}
+	rep, err := c.Attest(ctx)
+	if err == nil {
+		err = o.compare(rep)
+	}
+	if err != nil {
+		_ = c.Close()
+		return nil, slow(ctx, err)
+	}
+	s.status.Isolation, s.status.Evidence = measured(rep, b.host.Load().kernel, time.Now())
+	s.guest = c
+	return s, nil
+}
+
+// errSlow is why a bring-up that takes too long is given up.
+var errSlow = fmt.Errorf("the sandbox did not come up within %v", greetLimit)
+
+// slow tells our own bound from the caller's.
+func slow(ctx context.Context, err error) error {
+	if context.Cause(ctx) == errSlow {
+		return &driver.Error{Code: driver.CodeUnavailable, Hint: hintDoctor, Err: errSlow}
+	}
+	return err
+}
+
+// status is what is known at creation.
+func (o order) status(id string) driver.Status {
+	facts := o.spec.Facts
+	facts.Instance = o.spec.Token
+	return driver.Status{ID: id, Name: o.name(), Backend: Name, State: driver.StateRunning, Image: o.spec.Image, Created: o.created,
+		Deadline: o.deadline, Detached: o.spec.Detached, Facts: facts, Labels: o.spec.Labels}
+}
+
+// attach joins the container's stdin and stdout. Once per sandbox, and before
+// its start: a second attach would corrupt the first.
+func attach(ctx context.Context, cli *client.Client, id string) (*stream, error) {
+	res, err := cli.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	if err != nil {
+		return nil, err
+	}
+	return newStream(res.Conn), nil
+}
+
+// bridge joins the guest through a process of its own inside, as uid 0.
+func bridge(ctx context.Context, cli *client.Client, id string) (*stream, error) {
+	res, err := cli.ExecCreate(ctx, id, client.ExecCreateOptions{User: "0:0", AttachStdin: true, AttachStdout: true, AttachStderr: true, WorkingDir: "/", Cmd: guest.BridgeArgs()})
+	if err != nil {
+		return nil, err
+	}
+	att, err := cli.ExecAttach(ctx, res.ID, client.ExecAttachOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return newStream(att.Conn), nil
+}
+
+// greet says hello to the guest, racing the container's end: attaching to one
+// that has ended hangs without an error. It closes conn on error.
+func greet(ctx context.Context, cli *client.Client, id string, conn *stream, opts guest.Options) (*guest.Client, error) {
+	waiting, stop := context.WithCancel(ctx)
+	ended := make(chan string, 1) // closed empty when the wait itself failed
+	go func() {
+		defer close(ended)
+		w := cli.ContainerWait(waiting, id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
+		select {
+		case res := <-w.Result:
+			ended <- fmt.Sprintf("it exited with %d", res.StatusCode)
+			_ = conn.Close()
+		case err := <-w.Error:
+			if absent(err) {
+				ended <- "it is gone"
+				_ = conn.Close()
+			}
+		}
+	}()
+	c, err := guest.Connect(ctx, conn, opts)
+	if err != nil && ctx.Err() == nil {
+		err = explain(err, ended, conn)
+	}
+	stop()
+	for range ended { // until the goroutine is done
+	}
+	return c, err
+}
+
+// explain adds to a failed greeting why the container ended, if it did.
+func explain(err error, ended <-chan string, conn *stream) error {
+	var e *driver.Error
+	if errors.As(err, &e) && e.Code != driver.CodeGone && e.Code != driver.CodeUnavailable {
+		return err // the guest answered, and said no
+	}
+	how := "the connection ended"
+	select {
+	case s, ok := <-ended:
+		if ok {
+			how = s
+		}
+	case <-time.After(time.Second):
+	}
+	if said := conn.said(); said != "" {
+		how += "; it said: " + said
+	}
+	return &driver.Error{Code: driver.CodeInternal, Hint: hintDoctor, Err: fmt.Errorf("the guest did not answer (%s): %w", how, err)}
+}

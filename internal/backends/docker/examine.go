@@ -1,0 +1,89 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/moby/moby/client"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+var _ driver.Examiner = (*Backend)(nil)
+
+// Examine looks for whatever would keep sandboxes from being made on the
+// engine, in the order in which to repair. It changes nothing there.
+func (b *Backend) Examine(ctx context.Context) []driver.Finding {
+	cli, err := b.connect(ctx)
+	if err != nil {
+		return []driver.Finding{broken("engine", err)}
+	}
+	e := b.endpoint.Load()
+	out := []driver.Finding{{Name: "engine", OK: true, Detail: fmt.Sprintf("%s (%s), API %s", e.host, e.source, cli.ClientVersion())}}
+
+	h, err := b.able(ctx, cli)
+	if err != nil {
+		return append(out, broken("engine's caps", fail(ctx, "doctor", "", err)))
+	}
+	out = append(out, driver.Finding{Name: "engine's caps", OK: true, Detail: "memory, pids, cpu quota, seccomp; kernel " + h.kernel})
+
+	clock := driver.Finding{Name: "engine's clock", OK: h.skew.Abs() <= maxSkew, Detail: fmt.Sprintf("%v from ours", h.skew.Round(1e6))}
+	if !clock.OK {
+		clock.Hint = "timedatectl set-ntp true, on both machines"
+	}
+	out = append(out, clock)
+
+	if v, err := b.findHelper(ctx, cli); err != nil {
+		out = append(out, broken("guest volume", fail(ctx, "doctor", "", err)))
+	} else {
+		out = append(out, driver.Finding{Name: "guest volume", OK: true, Detail: v.volume + ", compared with its digest at each first use"})
+	}
+	if image, err := b.keeperImage(ctx, cli); err != nil {
+		out = append(out, broken("keeper image", fail(ctx, "doctor", "", err)))
+	} else {
+		out = append(out, driver.Finding{Name: "keeper image", OK: true, Detail: image})
+	}
+	if b.opts.Image != "" {
+		if _, err := b.inspectImage(ctx, cli, b.opts.Image); err != nil {
+			out = append(out, broken("default image", fail(ctx, "doctor", "", err)))
+		} else {
+			out = append(out, driver.Finding{Name: "default image", OK: true, Detail: b.opts.Image})
+		}
+	}
+	return append(out, examineLeftovers(ctx, cli)...)
+}
+
+// examineLeftovers looks for containers of ours that a sweep cannot judge.
+func examineLeftovers(ctx context.Context, cli *client.Client) []driver.Finding {
+	res, err := cli.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: client.Filters{}.Add("label", driver.LabelManaged+"=true", driver.LabelRole+"="+driver.RoleSandbox)})
+	if err != nil {
+		return []driver.Finding{broken("containers", fail(ctx, "doctor", "", err))}
+	}
+	var odd []string
+	for _, c := range res.Items {
+		entrypoint, _, _ := strings.Cut(c.Command, " ")
+		if !managed(c.Labels, entrypoint, c.Mounts) {
+			odd = append(odd, c.ID[:min(12, len(c.ID))])
+		}
+	}
+	f := driver.Finding{Name: "containers", OK: len(odd) == 0, Detail: fmt.Sprintf("%d sandboxes", len(res.Items)-len(odd))}
+	if !f.OK {
+		f.Detail += fmt.Sprintf("; %d carry our labels without our guest, and are never swept: %s", len(odd), strings.Join(odd, " "))
+		f.Hint = "docker inspect " + odd[0] + ", then docker rm -f what is not wanted"
+	}
+	return []driver.Finding{f}
+}
+
+func broken(name string, err error) driver.Finding {
+	f := driver.Finding{Name: name, Detail: err.Error(), Hint: hintDoctor}
+	var e *driver.Error
+	if errors.As(err, &e) {
+		f.Hint = e.Hint
+		if e.Err != nil {
+			f.Detail = e.Err.Error()
+		}
+	}
+	return f
+}

@@ -1,0 +1,82 @@
+package docker
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+const (
+	namePrefix   = "sandboxio-"
+	keeperPrefix = "sandboxio-keeper-"
+	volumePrefix = "sandboxio-guest-"
+
+	// labelDetached tells in lists what otherwise only the guest's argv says.
+	labelDetached = driver.LabelPrefix + "detached"
+
+	// labelHelper tells helper images apart: "guest" or "keeper".
+	labelHelper = driver.LabelPrefix + "helper"
+)
+
+var (
+	instanceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+	containerID  = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	scheduleName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+)
+
+// containerName holds what may change later, the deadline, because labels
+// cannot change on Docker and a name can.
+func containerName(instance string, deadline time.Time) string {
+	return namePrefix + instance + "-" + strconv.FormatInt(deadline.Unix(), 10)
+}
+
+// parseName reads what containerName wrote.
+func parseName(name string) (instance string, deadline time.Time, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(name, "/"), namePrefix)
+	if !ok {
+		return "", time.Time{}, false
+	}
+	i := strings.LastIndexByte(rest, '-')
+	if i < 1 || !instanceName.MatchString(rest[:i]) {
+		return "", time.Time{}, false
+	}
+	sec, err := strconv.ParseUint(rest[i+1:], 10, 62)
+	if err != nil || sec == 0 || strconv.FormatUint(sec, 10) != rest[i+1:] {
+		return "", time.Time{}, false
+	}
+	return rest[:i], time.Unix(int64(sec), 0), true
+}
+
+// deadlineOf takes a sandbox's deadline from its name, or, should somebody
+// have renamed it, from the label it was created with.
+func deadlineOf(name string, labels map[string]string) (time.Time, bool) {
+	if _, t, ok := parseName(name); ok {
+		return t, true
+	}
+	sec, err := strconv.ParseInt(labels[driver.LabelMaxExpires], 10, 64)
+	return time.Unix(sec, 0), err == nil && sec > 0
+}
+
+// managed reports whether a container is a sandbox of ours: its labels, and
+// the guest as its entrypoint, and the helper volume as its mount. Labels
+// alone are not enough, since a container inherits those of its image.
+func managed(labels map[string]string, entrypoint string, mounts []container.MountPoint) bool {
+	if labels[driver.LabelManaged] != "true" || labels[driver.LabelRole] != driver.RoleSandbox {
+		return false
+	}
+	if entrypoint != guest.Binary {
+		return false
+	}
+	for _, m := range mounts {
+		if m.Destination == guest.Dir && strings.HasPrefix(m.Name, volumePrefix) && !m.RW {
+			return true
+		}
+	}
+	return false
+}
