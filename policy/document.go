@@ -1,0 +1,297 @@
+package policy
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// hidden is a place in the document that rules cannot judge.
+type hidden struct {
+	at        path   // in the document
+	origin    string // as the caller named it
+	sensitive bool
+}
+
+// subject is a document ready for evaluation.
+type subject struct {
+	kind   Kind
+	stage  Stage
+	input  map[string]any
+	hidden []hidden
+}
+
+// newSubject completes the input: canonical rules, facts, and nothing where a
+// value is unknown or sensitive. Neither a default nor a null may stand in for
+// an unknown value, since a rule could not tell it from a real one.
+func newSubject(in Input) (*subject, error) {
+	if !slices.Contains(kinds, in.Kind) {
+		return nil, driver.Invalid("kind", fmt.Sprintf("%q is no kind of input", in.Kind), fmt.Sprintf("use one of %q", kinds))
+	}
+	if !slices.Contains(stages, in.Stage) {
+		return nil, driver.Invalid("stage", fmt.Sprintf("%q is no stage", in.Stage), fmt.Sprintf("use one of %q", stages))
+	}
+	unknown, err := parsePaths(in.Unknown)
+	if err != nil {
+		return nil, err
+	}
+	sensitive, err := parsePaths(in.Sensitive)
+	if err != nil {
+		return nil, err
+	}
+	r, err := complete(in.Resource, unknown)
+	if err != nil {
+		return nil, err
+	}
+	s := &subject{kind: in.Kind, stage: in.Stage}
+	raw, err := json.Marshal(document{
+		Schema: SchemaID, Kind: in.Kind, Stage: in.Stage, Address: in.Address,
+		Resource: r, Facts: factsOf(r, unknown),
+		Unknown: list(slices.Clone(in.Unknown)), Sensitive: list(slices.Clone(in.Sensitive)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(raw, &s.input); err != nil {
+		return nil, err
+	}
+	for _, p := range unknown {
+		for _, at := range unknownPlaces(p, r) {
+			if err := s.hide(hidden{at: at, origin: p.String()}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, p := range sensitive {
+		for _, at := range sensitivePlaces(p, r) {
+			if err := s.hide(hidden{at: at, origin: p.String(), sensitive: true}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s, nil
+}
+
+func parsePaths(texts []string) ([]path, error) {
+	var out []path
+	for _, t := range texts {
+		p, err := parsePath(t)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// complete copies r, with lists that are never nil and rules in canonical
+// form. Names of variables whose value is unknown are added.
+func complete(r Resource, unknown []path) (Resource, error) {
+	r.Env, r.Secrets, r.Network.Expose = list(slices.Clone(r.Env)), list(slices.Clone(r.Secrets)), list(slices.Clone(r.Network.Expose))
+	r.Labels = maps.Clone(r.Labels)
+	if r.Labels == nil {
+		r.Labels = map[string]string{}
+	}
+	for _, p := range unknown {
+		if name, ok := envName(p); ok && !slices.ContainsFunc(r.Env, func(e Env) bool { return e.Name == name }) {
+			r.Env = append(r.Env, Env{Name: name})
+		}
+	}
+	slices.SortFunc(r.Env, func(a, b Env) int { return cmp.Compare(a.Name, b.Name) })
+	var errs []error
+	egress := make([]Egress, len(r.Network.Egress))
+	for i, e := range r.Network.Egress {
+		var err error
+		if egress[i], err = e.canonical(path{"network", "egress", i}, unknown); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	r.Network.Egress = egress
+	return r, driver.Join(errs...)
+}
+
+// canonical is e as the network's own normaliser sees it.
+func (e Egress) canonical(at path, unknown []path) (Egress, error) {
+	missing := func(field string) bool { return covered(append(slices.Clone(at), field), unknown) }
+	var rule driver.Rule
+	if e.Host != nil && !missing("host") {
+		rule.Host = *e.Host
+	}
+	if e.CIDR != nil && !missing("cidr") {
+		p, err := driver.ParseCIDR(append(slices.Clone(at), "cidr").String(), *e.CIDR)
+		if err != nil {
+			return e, err
+		}
+		rule.Prefix = p
+	}
+	for i, n := range e.Ports {
+		if n < 1 || n > 65535 {
+			return e, driver.Invalid(append(slices.Clone(at), "ports", i).String(), fmt.Sprintf("%d is not a port", n), "ports are between 1 and 65535")
+		}
+		rule.Ports = append(rule.Ports, uint16(n))
+	}
+	target := rule.Host != "" || rule.Prefix.IsValid()
+	if !target {
+		if !missing("host") && !missing("cidr") {
+			return e, driver.Invalid(at.String(), "a rule has exactly one of host and CIDR", `give either a host such as "api.example.com" or a CIDR such as "203.0.113.0/24"`)
+		}
+		rule.Prefix = netip.MustParsePrefix("0.0.0.0/32") // stands in while ports are sorted
+	}
+	c, err := driver.Canonical([]driver.Rule{rule})
+	if err != nil {
+		for _, p := range driver.Problems(err) {
+			p.Field = at.String() + p.Field[min(len("network.egress[0]"), len(p.Field)):]
+		}
+		return e, err
+	}
+	e.Ports, e.Host, e.CIDR = ports(c[0].Ports), text(c[0].Host), nil
+	if target && c[0].Prefix.IsValid() {
+		e.CIDR = new(c[0].Prefix.String())
+	}
+	if missing("ports") {
+		e.Ports = []int64{}
+	}
+	return e, nil
+}
+
+// covered reports whether p is at or below one of tops.
+func covered(p path, tops []path) bool {
+	return slices.ContainsFunc(tops, p.under)
+}
+
+// envName is the variable that p leads to.
+func envName(p path) (string, bool) {
+	if len(p) < 2 || p[0] != "env" {
+		return "", false
+	}
+	name, ok := p[1].(string)
+	return name, ok
+}
+
+// unknownPlaces are the places in the document that cannot be judged when the
+// resource's value at p is unknown: the value, and the facts made from it.
+func unknownPlaces(p path, r Resource) []path {
+	credentials := []path{{"facts", "credentials"}, {"facts", "userinfo"}}
+	if name, ok := envName(p); ok {
+		i := slices.IndexFunc(r.Env, func(e Env) bool { return e.Name == name })
+		return append(credentials, path{"facts", "env", i})
+	}
+	places := []path{append(path{"resource"}, p...)}
+	switch p[0] {
+	case "image":
+		return []path{{"resource", "image"}}
+	case "env":
+		places = append(append(places, credentials...), path{"facts", "env"})
+	case "labels", "trust_reason":
+		places = append(places, credentials...)
+	case "network":
+		if !p.meets(path{"network", "egress"}) {
+			break
+		}
+		places = append(places, credentials...)
+		if len(p) > 3 && (p[3] == "why" || p[3] == "ports") {
+			break
+		}
+		places = append(places, path{"facts", "share"})
+		if len(p) < 3 {
+			places = append(places, path{"facts", "egress"})
+		} else {
+			places = append(places, path{"facts", "egress", p[2]})
+		}
+	}
+	return places
+}
+
+// sensitivePlaces are the places in the document that show the resource's
+// value at p. What was found out about it stays.
+func sensitivePlaces(p path, r Resource) []path {
+	if p[0] == "env" {
+		return nil // values are not in the document
+	}
+	places := []path{append(path{"resource"}, p...)}
+	for i := range r.Network.Egress {
+		at := path{"network", "egress", i}
+		if at.under(p) || p.under(append(at, "host")) || p.under(append(at, "cidr")) {
+			places = append(places, path{"facts", "egress", i, "target"})
+		}
+	}
+	return places
+}
+
+// partial are facts about the known values, which stay true whatever the
+// unknown ones turn out to be: more can only be added.
+var partial = []path{{"facts", "credentials"}, {"facts", "userinfo"}, {"facts", "share"}}
+
+// hide takes a place out of the document. A place inside a list of plain
+// values takes the list with it.
+func (s *subject) hide(h hidden) error {
+	s.hidden = append(s.hidden, h)
+	if slices.ContainsFunc(partial, func(p path) bool { return h.at.under(p) }) {
+		return nil
+	}
+	var node any = s.input
+	for i, step := range h.at {
+		last := i == len(h.at)-1
+		switch n := node.(type) {
+		case map[string]any:
+			key, ok := step.(string)
+			child, exists := n[key]
+			if !ok || !exists && !last && !gone(s.hidden, h.at[:i+1]) {
+				return missingPlace(h)
+			}
+			if !exists && !(i == 2 && freeKeys[h.at[1]]) && !gone(s.hidden, h.at[:i+1]) {
+				return missingPlace(h)
+			}
+			if last {
+				delete(n, key)
+				return nil
+			}
+			if items, ok := child.([]any); ok && plain(items) {
+				delete(n, key)
+				s.hidden[len(s.hidden)-1].at = slices.Clone(h.at[:i+1])
+				return nil
+			}
+			node = child
+		case []any:
+			index, ok := step.(int)
+			if !ok || index < 0 || index >= len(n) {
+				return missingPlace(h)
+			}
+			if last {
+				n[index] = map[string]any{}
+				return nil
+			}
+			node = n[index]
+		case nil:
+			return nil // an enclosing place is hidden already
+		default:
+			return missingPlace(h)
+		}
+	}
+	return nil
+}
+
+// gone reports whether p lies in a place that was hidden before the last one.
+func gone(all []hidden, p path) bool {
+	return slices.ContainsFunc(all[:len(all)-1], func(h hidden) bool { return p.under(h.at) })
+}
+
+func plain(items []any) bool {
+	return !slices.ContainsFunc(items, func(v any) bool { _, ok := v.(map[string]any); return ok })
+}
+
+func missingPlace(h hidden) error {
+	return driver.Invalid("unknown", fmt.Sprintf("%q names nothing in the resource", h.origin), "give paths as they stand in "+SchemaID)
+}
+
+func list[T any](in []T) []T {
+	if in == nil {
+		return []T{}
+	}
+	return in
+}

@@ -1,0 +1,204 @@
+package policy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// Options say what an engine judges by. The zero value is the built-in rules
+// with their own parameters, enforced.
+type Options struct {
+	Sources []Source       // sets of the customer's, which can only add findings
+	Params  map[string]any // by name, as the rules declare them
+	Mode    Mode
+}
+
+// Mode is what becomes of a denial.
+type Mode uint8
+
+const (
+	// Enforce denies.
+	Enforce Mode = iota
+	// Advise warns where Enforce denies, and says that it does. Rules that
+	// fail still deny.
+	Advise
+)
+
+func (m Mode) String() string {
+	switch m {
+	case Enforce:
+		return "enforce"
+	case Advise:
+		return "advise"
+	}
+	return fmt.Sprintf("mode(%d)", uint8(m))
+}
+
+// ParseMode reads what String writes; "" is enforce.
+func ParseMode(s string) (Mode, error) {
+	switch s {
+	case "", "enforce":
+		return Enforce, nil
+	case "advise":
+		return Advise, nil
+	}
+	return 0, driver.Invalid("policy.mode", fmt.Sprintf("%q is no mode", s), `use "enforce" or "advise"`)
+}
+
+// budget bounds one evaluation of one set. The built-in rules need less than
+// a hundredth of it.
+const budget = 250 * time.Millisecond
+
+// Engine judges. It is safe for concurrent use.
+type Engine struct {
+	sets   []*set
+	mode   Mode
+	looser []string // parameters looser than the rules' own
+	digest string
+}
+
+// Load reads and compiles the rules, or says everything that is wrong with
+// them. The built-in rules are compiled once in a process.
+func Load(ctx context.Context, opts Options) (*Engine, error) {
+	if opts.Mode > Advise {
+		return nil, driver.Invalid("policy.mode", opts.Mode.String()+" is no mode", "use Enforce or Advise")
+	}
+	own, err := builtinRules()
+	if err != nil {
+		return nil, &driver.Error{Code: driver.CodeInternal, Op: "load policy", Err: err}
+	}
+	all := []*ruleset{own}
+	var errs []error
+	for _, src := range opts.Sources {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		files, err := src.read()
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		rs, err := compile(src.Name, files)
+		if err != nil {
+			errs = append(errs, &driver.Error{Code: driver.CodeInvalid, Op: "load policy", Field: "policy.sources", Err: fmt.Errorf("%s: %w", src.Dir, err), Hint: "mend the rules; none of the set is used as it is"})
+			continue
+		}
+		all = append(all, rs)
+	}
+	if err := errors.Join(append(errs, distinct(all))...); err != nil {
+		return nil, err
+	}
+	var rules []*rule
+	for _, rs := range all {
+		rules = append(rules, rs.rules...)
+	}
+	params, err := choose(rules, opts.Params)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{mode: opts.Mode, looser: params.looser}
+	for _, rs := range all {
+		e.sets = append(e.sets, newSet(rs, params.values))
+	}
+	e.digest, err = digestOf(all, params.values, opts.Mode)
+	return e, err
+}
+
+// distinct refuses two sets of one name, and ids and parameters that two sets
+// declare.
+func distinct(all []*ruleset) error {
+	var errs []error
+	owner := map[string]string{}
+	claim := func(what, set string) {
+		if prior, ok := owner[what]; ok {
+			errs = append(errs, driver.Invalid("policy.sources", fmt.Sprintf("%s is in the set %q and in %q", what, prior, set), "choose another name in one of them"))
+		}
+		owner[what] = set
+	}
+	for _, rs := range all {
+		claim("the name "+rs.name, rs.name)
+		params := map[string]bool{}
+		for _, r := range rs.rules {
+			claim("the rule "+r.ID, rs.name)
+			for _, p := range r.Params {
+				params[p.Name] = true
+			}
+		}
+		for _, p := range slices.Sorted(maps.Keys(params)) {
+			claim("the parameter "+p, rs.name)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func digestOf(all []*ruleset, params map[string]any, mode Mode) (string, error) {
+	h := sha256.New()
+	for _, rs := range all {
+		for _, file := range slices.Sorted(maps.Keys(rs.sources)) {
+			fmt.Fprintf(h, "%q %q %d\n", rs.name, file, len(rs.sources[file]))
+			io.WriteString(h, rs.sources[file])
+		}
+	}
+	raw, err := json.Marshal(params)
+	fmt.Fprintf(h, "params %s mode %s", raw, mode)
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
+}
+
+// Digest names everything that decides: rules, parameters and mode.
+func (e *Engine) Digest() string { return e.digest }
+
+// Rules lists every rule, the engine's own included, by id.
+func (e *Engine) Rules() []RuleInfo {
+	out := slices.Clone(ownRules)
+	for _, s := range e.sets {
+		for _, r := range s.rules {
+			out = append(out, r.RuleInfo)
+		}
+	}
+	slices.SortFunc(out, func(a, b RuleInfo) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// Judge answers for one input. Its error is the context's own, or says that
+// the input is malformed; both count as a denial.
+func (e *Engine) Judge(ctx context.Context, in Input) (sandbox.Verdict, error) {
+	s, err := newSubject(in)
+	if err != nil {
+		return sandbox.Verdict{Decision: sandbox.Failed, Policy: e.digest}, err
+	}
+	v := sandbox.Verdict{Policy: e.digest, Rules: []string{}, Findings: e.weakened()}
+	for _, set := range e.sets {
+		findings, ran, err := set.judge(ctx, s)
+		if err != nil {
+			return sandbox.Verdict{Decision: sandbox.Failed, Policy: e.digest}, err
+		}
+		v.Rules = append(v.Rules, ran...)
+		v.Findings = append(v.Findings, findings...)
+	}
+	if len(v.Rules) == 0 {
+		v.Findings = append(v.Findings, failure("", fmt.Sprintf("no rule judges a %s at the stage %s", in.Kind, in.Stage)))
+	}
+	e.conclude(&v)
+	return v, nil
+}
+
+// Guard is the engine as the runtime asks it.
+func (e *Engine) Guard() sandbox.Guard { return guard{e} }
+
+type guard struct{ engine *Engine }
+
+func (g guard) Judge(ctx context.Context, req sandbox.Request) (sandbox.Verdict, error) {
+	return g.engine.Judge(ctx, FromRequest(req))
+}

@@ -1,0 +1,256 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+)
+
+// set is a ruleset with the parameters in force.
+type set struct {
+	*ruleset
+	store    storage.Store
+	mu       sync.Mutex
+	prepared map[occasion]*query
+}
+
+// occasion decides which rules run.
+type occasion struct {
+	kind  Kind
+	stage Stage
+}
+
+// query asks the rules of one occasion, all at once.
+type query struct {
+	rules    []*rule
+	prepared rego.PreparedEvalQuery
+}
+
+func newSet(rs *ruleset, params map[string]any) *set {
+	return &set{ruleset: rs, store: inmem.NewFromObject(map[string]any{"params": params}), prepared: map[occasion]*query{}}
+}
+
+func (s *set) query(ctx context.Context, o occasion) (*query, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q, ok := s.prepared[o]; ok {
+		return q, nil
+	}
+	q := &query{}
+	var asked []string
+	for _, r := range s.rules {
+		if !r.applies(o.kind, o.stage) {
+			continue
+		}
+		q.rules = append(q.rules, r)
+		for _, a := range r.answers {
+			asked = append(asked, fmt.Sprintf("%q: %s", r.ID+" "+a, r.pkg.Append(ast.StringTerm(a))))
+		}
+	}
+	var err error
+	if len(q.rules) > 0 {
+		q.prepared, err = rego.New(
+			rego.Query("answers := {"+strings.Join(asked, ", ")+"}"),
+			rego.Compiler(s.compiler),
+			rego.Store(s.store),
+			rego.StrictBuiltinErrors(true),
+		).PrepareForEval(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.prepared[o] = q
+	return q, nil
+}
+
+// judge gives the findings of a set, and the ids of the rules that ran. It
+// returns no error but the context's own.
+func (s *set) judge(ctx context.Context, subj *subject) (found []sandbox.Finding, ran []string, err error) {
+	q, err := s.query(ctx, occasion{subj.kind, subj.stage})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		return []sandbox.Finding{failure("", err.Error())}, nil, nil
+	}
+	if len(q.rules) == 0 {
+		return nil, nil, nil
+	}
+	for _, r := range q.rules {
+		ran = append(ran, r.ID)
+	}
+	answers, err := q.eval(ctx, subj.input)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		return []sandbox.Finding{s.failed(err)}, ran, nil
+	}
+	for _, r := range q.rules {
+		found = append(found, r.findings(answers, subj)...)
+	}
+	return found, ran, nil
+}
+
+func (q *query) eval(ctx context.Context, input map[string]any) (answers map[string]any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the evaluation panicked: %v", p)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	rs, err := q.prepared.Eval(ctx, rego.EvalInput(input))
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("the rules did not answer within %s: %w", budget, err)
+		}
+		return nil, err
+	}
+	if len(rs) != 1 {
+		return nil, fmt.Errorf("the rules gave %d answers instead of one", len(rs))
+	}
+	answers, ok := rs[0].Bindings["answers"].(map[string]any)
+	if !ok {
+		return nil, errors.New("the rules gave no answer")
+	}
+	return answers, nil
+}
+
+// failed is the finding for an evaluation that broke off, laid at the door of
+// the rule whose file is to blame, where that is known.
+func (s *set) failed(err error) sandbox.Finding {
+	var e *topdown.Error
+	if errors.As(err, &e) && e.Location != nil {
+		for _, r := range s.rules {
+			if r.file == e.Location.File {
+				return r.finding(sandbox.Failed, "", err.Error())
+			}
+		}
+	}
+	return failure("", fmt.Sprintf("set %q: %v", s.name, err))
+}
+
+// findings are a rule's answers, and what it could not answer.
+func (r *rule) findings(answers map[string]any, subj *subject) []sandbox.Finding {
+	var out []sandbox.Finding
+	pending := map[string]*hidden{}
+	denied := false
+	for _, answer := range r.answers {
+		effect := sandbox.Decision(answer)
+		items, ok := answers[r.ID+" "+answer].([]any)
+		if !ok {
+			out = append(out, r.finding(sandbox.Failed, "", answer+" is not a set"))
+			continue
+		}
+		for _, item := range items {
+			at, message, err := parseAnswer(item)
+			if err != nil {
+				out = append(out, r.finding(sandbox.Failed, "", err.Error()))
+				continue
+			}
+			if h := subj.unknownAbove(at); h != nil {
+				pending[h.origin] = h // what it says is of a value nobody knows yet
+				continue
+			}
+			denied = denied || effect == sandbox.Deny
+			out = append(out, r.finding(effect, at.String(), message))
+		}
+	}
+	if denied {
+		return out
+	}
+	for i, h := range subj.hidden {
+		if slices.ContainsFunc(r.reads, h.at.meets) {
+			pending[h.origin] = &subj.hidden[i]
+		}
+	}
+	for origin, h := range pending {
+		effect, message := subj.unjudged(h)
+		out = append(out, r.finding(effect, origin, message))
+	}
+	return out
+}
+
+// unjudged says what it means that a rule reads a hidden value.
+func (s *subject) unjudged(h *hidden) (sandbox.Decision, string) {
+	late := s.stage == StageApply || s.stage == StageRuntime
+	switch {
+	case h.sensitive && late:
+		return sandbox.Deny, "the value is marked as sensitive and not shown to rules, and what cannot be judged is denied; nonsensitive() takes the mark off"
+	case h.sensitive:
+		return sandbox.Unknown, "the value is marked as sensitive and not shown to rules, so it will be denied; nonsensitive() takes the mark off"
+	case late:
+		return sandbox.Deny, "the value is still not known, and what cannot be judged is denied"
+	}
+	return sandbox.Unknown, "the value is not known yet; the rule is asked again once it is"
+}
+
+// unknownAbove is the unknown value that at lies in.
+func (s *subject) unknownAbove(at path) *hidden {
+	for i, h := range s.hidden {
+		if !h.sensitive && append(path{"resource"}, at...).under(h.at) {
+			return &s.hidden[i]
+		}
+		if name, ok := envName(at); ok && !h.sensitive && (path{"env", name}).String() == h.origin {
+			return &s.hidden[i]
+		}
+	}
+	return nil
+}
+
+// parseAnswer reads {"path": […] or "…", "message": "…"}; a rule that answers
+// anything else is broken, and must not pass for content.
+func parseAnswer(item any) (path, string, error) {
+	bad := func(problem string) (path, string, error) {
+		return nil, "", fmt.Errorf(`an answer %s; it must be {"path": ["network", "egress", 0], "message": "…"}`, problem)
+	}
+	m, ok := item.(map[string]any)
+	if !ok || len(m) != 2 {
+		return bad("is not an object of path and message")
+	}
+	message, ok := m["message"].(string)
+	if !ok || message == "" {
+		return bad("has no message")
+	}
+	switch p := m["path"].(type) {
+	case string:
+		at, err := parsePath(p)
+		if err != nil {
+			return bad("has a path that cannot be read")
+		}
+		return at, message, nil
+	case []any:
+		var at path
+		for _, step := range p {
+			switch v := step.(type) {
+			case string:
+				at = append(at, v)
+			case json.Number:
+				n, err := v.Int64()
+				if err != nil || n < 0 {
+					return bad("has a path with a broken index")
+				}
+				at = append(at, int(n))
+			default:
+				return bad("has a path of something else than texts and numbers")
+			}
+		}
+		if len(at) > 0 {
+			return at, message, nil
+		}
+	}
+	return bad("has no path")
+}

@@ -1,0 +1,129 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// validate refuses what cannot be told tighter from looser.
+func (p Param) validate() error {
+	if p.Description == "" {
+		return fmt.Errorf("description is missing")
+	}
+	ok := false
+	switch p.Tighten {
+	case "lower", "higher":
+		_, ok = p.Default.(float64)
+	case "fewer", "more":
+		_, ok = p.Default.([]any)
+	case "rank":
+		_, ok = rank(p.Default)
+	default:
+		return fmt.Errorf("tighten %q is none of lower, higher, fewer, more, rank", p.Tighten)
+	}
+	if !ok {
+		return fmt.Errorf("the default %v does not fit tighten = %s", p.Default, p.Tighten)
+	}
+	return nil
+}
+
+// loosens reports whether v lets through what the default would not. Lists
+// hold numbers or strings; a number below zero is no limit and refused.
+func (p Param) loosens(v any) (bool, error) {
+	bad := func(want string) (bool, error) {
+		return false, driver.Invalid("policy.params."+p.Name, fmt.Sprintf("%v is not %s", v, want), fmt.Sprintf("the default is %v", p.Default))
+	}
+	switch d := p.Default.(type) {
+	case float64:
+		n, ok := v.(float64)
+		if !ok || n < 0 || n != float64(int64(n)) {
+			return bad("a whole number from 0 up")
+		}
+		return p.Tighten == "lower" && n > d || p.Tighten == "higher" && n < d, nil
+	case []any:
+		items, ok := v.([]any)
+		if !ok {
+			return bad("a list")
+		}
+		for _, item := range items {
+			switch item.(type) {
+			case string, float64:
+			default:
+				return bad("a list of texts or numbers")
+			}
+			if len(d) > 0 && reflect.TypeOf(item) != reflect.TypeOf(d[0]) {
+				return bad(fmt.Sprintf("a list like %v", d))
+			}
+		}
+		return p.Tighten == "fewer" && !contains(d, items) || p.Tighten == "more" && !contains(items, d), nil
+	default:
+		n, ok := rank(v)
+		if !ok {
+			return bad("an isolation tier")
+		}
+		floor, _ := rank(d)
+		return n < floor, nil
+	}
+}
+
+func contains(whole, part []any) bool {
+	return !slices.ContainsFunc(part, func(v any) bool { return !slices.Contains(whole, v) })
+}
+
+func rank(v any) (driver.Isolation, bool) {
+	s, ok := v.(string)
+	i, err := driver.ParseIsolation(s)
+	return i, ok && err == nil && s != ""
+}
+
+// chosen are the parameters in force, and the names of those looser than the
+// rules' own.
+type chosen struct {
+	values map[string]any
+	looser []string
+}
+
+// choose puts given over the rules' defaults. A name that no rule declares is
+// refused: it would silently do nothing.
+func choose(rules []*rule, given map[string]any) (chosen, error) {
+	c := chosen{values: map[string]any{}}
+	declared := map[string]Param{}
+	for _, r := range rules {
+		for _, p := range r.Params {
+			declared[p.Name], c.values[p.Name] = p, p.Default
+		}
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		field := "policy.params." + name
+		p, ok := declared[name]
+		if !ok {
+			errs = append(errs, driver.Invalid(field, "no rule has this parameter", fmt.Sprintf("there are %q", slices.Sorted(maps.Keys(declared)))))
+			continue
+		}
+		var v any // as JSON has it
+		raw, err := json.Marshal(given[name])
+		if err == nil {
+			err = json.Unmarshal(raw, &v)
+		}
+		if err != nil {
+			errs = append(errs, driver.Invalid(field, err.Error(), fmt.Sprintf("the default is %v", p.Default)))
+			continue
+		}
+		loose, err := p.loosens(v)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if loose {
+			c.looser = append(c.looser, name)
+		}
+		c.values[name] = v
+	}
+	return c, driver.Join(errs...)
+}

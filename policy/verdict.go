@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+)
+
+// Rules of the engine's own, which no Rego can express or switch off.
+const (
+	weakenedID = "SBX-POL-001"
+	failedID   = "SBX-POL-002"
+)
+
+var ownRules = []RuleInfo{
+	{
+		ID: weakenedID, Title: "The rules are enforced as they stand", Severity: "medium", Effect: "warn", Kinds: kinds, Stages: stages,
+		Description: "The configuration turns denials into warnings, or sets a parameter looser than the rule's own default. " +
+			"Every verdict says so, since the one who is judged may be the one who weakened the judge.",
+		Sources:     []Origin{{"sandboxio design", "7 Policy"}},
+		Remediation: "Take the mode or the parameter out of the policy settings, or have the looser value reviewed.",
+		Page:        pages + weakenedID + ".md", Set: builtin,
+	},
+	{
+		ID: failedID, Title: "Rules can be evaluated", Severity: "critical", Effect: "deny", Kinds: kinds, Stages: stages,
+		Description: "An evaluation broke off: it took too long, it failed outside any one rule, or no rule applied. " +
+			"What was not judged does not pass.",
+		Sources:     []Origin{{"sandboxio design", "7 Policy"}},
+		Remediation: "Read the message. If rules of your own are at fault, mend them; if the machine was overloaded, try again; otherwise report it.",
+		Page:        pages + failedID + ".md", Set: builtin,
+	},
+}
+
+func ownFinding(id string, effect sandbox.Decision, at, message string) sandbox.Finding {
+	i := slices.IndexFunc(ownRules, func(r RuleInfo) bool { return r.ID == id })
+	r := rule{RuleInfo: ownRules[i]}
+	return r.finding(effect, at, message)
+}
+
+func failure(at, message string) sandbox.Finding {
+	return ownFinding(failedID, sandbox.Failed, at, message)
+}
+
+func (r *rule) finding(effect sandbox.Decision, at, message string) sandbox.Finding {
+	return sandbox.Finding{
+		Rule: r.ID, Title: r.Title, Severity: r.Severity, Effect: effect, Message: message, Path: at, Remediation: r.Remediation, Page: r.Page,
+	}
+}
+
+// weakened are the findings about the engine's own settings.
+func (e *Engine) weakened() []sandbox.Finding {
+	var out []sandbox.Finding
+	if e.mode == Advise {
+		out = append(out, ownFinding(weakenedID, sandbox.Warn, "policy.mode", "the mode is advise: what would be denied is only warned of"))
+	}
+	for _, name := range e.looser {
+		out = append(out, ownFinding(weakenedID, sandbox.Warn, "policy.params."+name, fmt.Sprintf("the parameter %s is looser than the rule's own", name)))
+	}
+	return out
+}
+
+// order of decisions, worst first.
+var order = []sandbox.Decision{sandbox.Failed, sandbox.Deny, sandbox.Unknown, sandbox.Warn, sandbox.Allow}
+
+// conclude applies the mode, sorts, and takes the worst. There is no way from
+// Failed to anything better.
+func (e *Engine) conclude(v *sandbox.Verdict) {
+	for i := range v.Findings {
+		if f := &v.Findings[i]; f.Effect == sandbox.Deny && e.mode == Advise {
+			f.Effect = sandbox.Warn
+		}
+	}
+	slices.SortFunc(v.Findings, func(a, b sandbox.Finding) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(order, a.Effect), slices.Index(order, b.Effect)),
+			cmp.Compare(slices.Index(severities, a.Severity), slices.Index(severities, b.Severity)),
+			strings.Compare(a.Rule, b.Rule), strings.Compare(a.Path, b.Path), strings.Compare(a.Message, b.Message),
+		)
+	})
+	slices.Sort(v.Rules)
+	v.Decision = sandbox.Allow
+	if len(v.Findings) > 0 {
+		v.Decision = v.Findings[0].Effect
+	}
+}
