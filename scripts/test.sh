@@ -46,6 +46,11 @@ fi
 export DOCKER_HOST
 unset DOCKER_CONTEXT
 
+# The guest's digest is pinned for the user who runs `setup`: the tests' user
+# has a configuration of its own, and Go keeps the one it had.
+GOENV=$(go env GOENV)
+export GOENV XDG_CONFIG_HOME=$work/config
+
 make --no-print-directory build
 image=$(scripts/base-image.sh)
 bin/sandboxio setup docker
