@@ -101,7 +101,7 @@ func TestReachRules(t *testing.T) {
 			want: "reaches testing",
 		},
 		{
-			rule: "the guest is the standard library and yamux",
+			rule: "the guest is the standard library, x/sys and yamux",
 			bad:  listed{ImportPath: "./cmd/sandboxio-guest", Name: "main", Deps: []string{"os", "google.golang.org/grpc"}},
 			good: listed{ImportPath: "./cmd/sandboxio-guest", Name: "main", Deps: []string{"os", "github.com/hashicorp/yamux"}},
 			want: "reaches google.golang.org/grpc",
