@@ -1,0 +1,242 @@
+package pid1
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest/wire"
+)
+
+// Keepalive of every connection: stdin's end alone misses an owner that was
+// stopped, a daemon that was killed, a link that is half open.
+const (
+	keepAliveEvery = 2 * time.Second
+	keepAliveWait  = 3 * time.Second
+)
+
+// session is one connection from the host: the owner's, or a bridge's.
+type session struct {
+	g    *guest
+	mux  *yamux.Session
+	over chan struct{} // closed when the connection is
+
+	mu    sync.Mutex
+	data  map[uint64]chan *yamux.Stream // by token, until its exec takes it
+	marks map[uint32]bool               // execs of this connection; true = may outlive it
+}
+
+// serve speaks with the host until the connection ends. If it was the
+// owner's, the sandbox ends with it.
+func (g *guest) serve(conn io.ReadWriteCloser) {
+	owner := conn == g.owner
+	ok, malformed := g.greet(conn)
+	if ok {
+		g.talk(conn)
+	} else {
+		_ = conn.Close()
+	}
+	switch {
+	case owner && malformed:
+		g.end(wire.ExitProtocol)
+	case owner:
+		g.end(wire.ExitOwner)
+	}
+}
+
+func (g *guest) talk(conn io.ReadWriteCloser) {
+	cfg := yamux.DefaultConfig()
+	cfg.LogOutput = io.Discard
+	cfg.KeepAliveInterval, cfg.ConnectionWriteTimeout = keepAliveEvery, keepAliveWait
+	mux, err := yamux.Server(&joiner{ReadWriteCloser: conn}, cfg)
+	if err != nil {
+		_ = conn.Close()
+		return
+	}
+	s := &session{g: g, mux: mux, over: make(chan struct{}), data: map[uint64]chan *yamux.Stream{}, marks: map[uint32]bool{}}
+	go s.streams()
+	<-mux.CloseChan()
+	close(s.over)
+	if conn == g.owner {
+		return // everything ends
+	}
+	_ = kill(s.mine)
+}
+
+// mine reports whether a mark is of an exec that ends with the connection.
+func (s *session) mine(mark uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	outlives, ok := s.marks[mark]
+	return ok && !outlives
+}
+
+func (s *session) streams() {
+	for {
+		stream, err := s.mux.AcceptStream()
+		if err != nil {
+			return
+		}
+		go s.stream(stream)
+	}
+}
+
+// stream performs one operation.
+func (s *session) stream(stream *yamux.Stream) {
+	var op [1]byte
+	if _, err := io.ReadFull(stream, op[:]); err != nil {
+		_ = stream.Close()
+		return
+	}
+	switch wire.Op(op[0]) {
+	case wire.OpExec:
+		var m wire.Exec
+		perform(stream, &m, func() { s.exec(stream, &m) })
+	case wire.OpData:
+		var m wire.Data
+		if err := wire.Read(stream, &m); err != nil {
+			_ = stream.Close()
+			return
+		}
+		s.rendezvous(m.Token) <- stream // whoever takes it closes it
+	case wire.OpKill:
+		var m wire.Kill
+		perform(stream, &m, func() { answer(stream, s.kill(uint32(m.ID))) })
+	case wire.OpAttest:
+		perform(stream, &wire.Empty{}, func() { s.g.attest(stream) })
+	case wire.OpFiles:
+		var m wire.FileRequest
+		perform(stream, &m, func() { s.files(stream, &m) })
+	case wire.OpEnd:
+		perform(stream, &wire.Empty{}, func() { s.g.end(wire.ExitEnded) })
+	case wire.OpExtend:
+		var m wire.Extend
+		perform(stream, &m, func() { answer(stream, s.g.extend(time.Duration(m.Lifetime))) })
+	default:
+		answer(stream, &wire.Failure{Code: "internal", Text: "no such operation"})
+		finish(stream)
+	}
+}
+
+// perform reads an operation's message, does it, and lets the host close.
+func perform(stream *yamux.Stream, m wire.Message, do func()) {
+	if err := wire.Read(stream, m); err == nil {
+		do()
+	}
+	finish(stream)
+}
+
+// finish waits for the host to close its half and closes ours: the other way
+// round yamux would cut off a host that reads slowly.
+func finish(stream *yamux.Stream) {
+	_, _ = io.Copy(io.Discard, stream)
+	_ = stream.Close()
+}
+
+func answer(w io.Writer, f *wire.Failure) {
+	e := wire.Event{Kind: wire.EventDone}
+	if f != nil {
+		e = wire.Event{Kind: wire.EventFailed, Failure: *f}
+	}
+	_ = wire.Write(w, &e)
+}
+
+// rendezvous is where an exec meets its data stream.
+func (s *session) rendezvous(token uint64) chan *yamux.Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ch := s.data[token]
+	if ch == nil {
+		ch = make(chan *yamux.Stream, 1)
+		s.data[token] = ch
+	}
+	return ch
+}
+
+func (s *session) take(token uint64) *yamux.Stream {
+	ch := s.rendezvous(token)
+	defer func() {
+		s.mu.Lock()
+		delete(s.data, token)
+		s.mu.Unlock()
+	}()
+	select {
+	case stream := <-ch:
+		return stream
+	case <-s.over:
+		return nil
+	}
+}
+
+// own records an exec of this connection. Marks that no process bears any
+// more are forgotten in time.
+func (s *session) own(mark uint32, outlives bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.marks[mark] = outlives
+	if len(s.marks)%512 != 0 {
+		return
+	}
+	alive := map[uint32]bool{}
+	found, err := scan(func(uint32) bool { return true })
+	if err != nil {
+		return
+	}
+	for _, m := range found {
+		alive[m.mark] = true
+	}
+	for old := range s.marks {
+		if old != mark && !alive[old] {
+			delete(s.marks, old)
+		}
+	}
+}
+
+// kill ends one exec of this connection with all its descendants.
+func (s *session) kill(mark uint32) *wire.Failure {
+	s.mu.Lock()
+	_, ok := s.marks[mark]
+	s.mu.Unlock()
+	if !ok {
+		return nil // ended long ago
+	}
+	if err := kill(func(m uint32) bool { return m == mark }); err != nil {
+		return &wire.Failure{Code: "leaked", Text: err.Error(), Hint: "destroy the sandbox"}
+	}
+	return nil
+}
+
+func (g *guest) extend(lifetime time.Duration) *wire.Failure {
+	if lifetime <= 0 {
+		return &wire.Failure{Code: "invalid", Field: "lifetime", Text: "the lifetime is not positive"}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.deadline = time.Now().Add(lifetime)
+	return nil
+}
+
+// joiner sends a yamux header together with its body: one write to the pipe,
+// and one message of the engine's, in place of two.
+type joiner struct {
+	io.ReadWriteCloser
+	buf []byte
+}
+
+const muxHeader = 12
+
+func (j *joiner) Write(b []byte) (int, error) { // called by one goroutine
+	if len(j.buf) == 0 && len(b) == muxHeader && b[1] == 0 && b[8]|b[9]|b[10]|b[11] != 0 {
+		j.buf = append(j.buf, b...) // a data frame's header; its body follows
+		return len(b), nil
+	}
+	if len(j.buf) == 0 {
+		return j.ReadWriteCloser.Write(b)
+	}
+	j.buf = append(j.buf, b...)
+	_, err := j.ReadWriteCloser.Write(j.buf)
+	j.buf = j.buf[:0]
+	return len(b), err
+}

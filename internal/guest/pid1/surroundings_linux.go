@@ -1,0 +1,129 @@
+package pid1
+
+import (
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest/wire"
+)
+
+// surroundings fills in what a process sees around it.
+func surroundings(r *wire.Report) {
+	version, _ := os.ReadFile("/proc/version")
+	r.Kernel = strings.TrimSpace(string(version))
+	var uts unix.Utsname
+	if unix.Uname(&uts) == nil {
+		r.Release, r.Machine = unix.ByteSliceToString(uts.Release[:]), unix.ByteSliceToString(uts.Machine[:])
+	}
+	r.Interfaces, r.Routes = interfaces(), wire.Unknown
+	if b, err := os.ReadFile("/proc/net/route"); err == nil {
+		r.Routes = max(0, int64(strings.Count(string(b), "\n"))-1)
+	}
+	var root unix.Statfs_t
+	r.RootReadOnly = unix.Statfs("/", &root) == nil && root.Flags&unix.ST_RDONLY != 0
+	info, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(info)) {
+		if m, ok := parseMount(line); ok {
+			m.Bytes, m.Inodes = wire.Unknown, wire.Unknown
+			var st unix.Statfs_t
+			if unix.Statfs(m.Point, &st) == nil {
+				m.Bytes, m.Inodes = int64(st.Blocks)*int64(st.Bsize), int64(st.Files)
+			}
+			r.Mounts = append(r.Mounts, m)
+		}
+	}
+	r.Cgroup = cgroup()
+}
+
+// interfaces lists the network interfaces that /proc/net/dev shows.
+func interfaces() []string {
+	b, _ := os.ReadFile("/proc/net/dev")
+	var out []string
+	for line := range strings.Lines(string(b)) {
+		if name, _, ok := strings.Cut(line, ":"); ok {
+			out = append(out, strings.TrimSpace(name))
+		}
+	}
+	return out
+}
+
+// parseMount reads a line of mountinfo: id parent dev root point options
+// [optional…] - type source super.
+func parseMount(line string) (wire.Mount, bool) {
+	left, right, ok := strings.Cut(strings.TrimSpace(line), " - ")
+	a, b := strings.Fields(left), strings.Fields(right)
+	if !ok || len(a) < 6 || len(b) < 3 {
+		return wire.Mount{}, false
+	}
+	return wire.Mount{
+		Point: unescape(a[4]), Options: strings.Split(a[5], ","),
+		Type: b[0], Source: unescape(b[1]), Super: strings.Split(b[2], ","),
+	}, true
+}
+
+// unescape undoes mountinfo's octal escapes.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// cgroup reads the limits that the sandbox's own group shows, in version 1 or
+// 2 of the hierarchy.
+func cgroup() wire.Cgroup {
+	g := wire.Cgroup{Memory: wire.Unknown, MemorySwap: wire.Unknown, PIDs: wire.Unknown, CPUQuota: wire.Unknown, CPUPeriod: wire.Unknown}
+	g.OOMKills, g.OOMKillsAvailable = findOOMCounter().read()
+	const root = "/sys/fs/cgroup"
+	if readNumber(root+"/memory/memory.limit_in_bytes") != wire.Unknown || readNumber(root+"/pids/pids.max") != wire.Unknown {
+		g.Version = 1
+		// What version 1 calls no limit is the largest multiple of a page.
+		v1 := func(name string) int64 {
+			n := readNumber(path.Join(root, name))
+			if n > 1<<62 {
+				return wire.Unlimited
+			}
+			return n
+		}
+		g.Memory, g.MemorySwap = v1("memory/memory.limit_in_bytes"), v1("memory/memory.memsw.limit_in_bytes")
+		g.PIDs, g.CPUQuota, g.CPUPeriod = v1("pids/pids.max"), v1("cpu/cpu.cfs_quota_us"), v1("cpu/cpu.cfs_period_us")
+		return g
+	}
+	if _, err := os.Stat(root + "/cgroup.controllers"); err != nil {
+		return g
+	}
+	g.Version = 2
+	dir := root
+	if b, err := os.ReadFile("/proc/self/cgroup"); err == nil { // "0::/…", "/" with a namespace of its own
+		if own, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "0::"); ok {
+			if _, err := os.Stat(path.Join(root, own, "memory.max")); err == nil {
+				dir = path.Join(root, own)
+			}
+		}
+	}
+	g.Memory, g.PIDs = readNumber(dir+"/memory.max"), readNumber(dir+"/pids.max")
+	switch swap := readNumber(dir + "/memory.swap.max"); {
+	case swap == wire.Unknown, swap == wire.Unlimited:
+		g.MemorySwap = swap
+	case g.Memory >= 0:
+		g.MemorySwap = g.Memory + swap
+	}
+	if b, err := os.ReadFile(dir + "/cpu.max"); err == nil {
+		if f := strings.Fields(string(b)); len(f) == 2 {
+			g.CPUQuota, g.CPUPeriod = number(f[0]), number(f[1])
+		}
+	}
+	return g
+}
