@@ -73,14 +73,8 @@ func (a *app) doctor(ctx context.Context) error {
 }
 
 func examinePolicy(e *estate.Estate) examination {
-	x := examination{Name: "policy"}
-	rules, err := e.Policy().Rules()
-	if err != nil {
-		x.Detail, x.Fix = err.Error(), "reinstall sandboxio: the built-in rules do not compile"
-		return x
-	}
-	x.OK, x.Detail = true, fmt.Sprintf("%d rules compile", len(rules))
-	return x
+	// That the estate is open says that every rule compiled.
+	return examination{Name: "policy", OK: true, Detail: fmt.Sprintf("%d rules, %s", len(e.Policy().Rules()), e.Policy().Digest())}
 }
 
 func examineTerraform() examination {
