@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/moby/moby/client"
 
@@ -15,14 +16,16 @@ import (
 // Backend is a Docker Engine. It connects on first use.
 type Backend struct {
 	opts Options
-	env  environment
 	info driver.Info
 
-	connecting chan struct{} // held while looking for the engine
+	candidates func() ([]endpoint, error) // where to look for the engine
+	connecting chan struct{}              // held while looking for the engine
 	closed     atomic.Bool
 	cli        atomic.Pointer[client.Client]
 	endpoint   atomic.Pointer[endpoint]
 	host       atomic.Pointer[host]
+
+	removeLimit time.Duration // for one removal, verified
 
 	images imageCache
 	helper helperCheck
@@ -51,12 +54,14 @@ func open(opts Options, env environment) *Backend {
 		caps = append(caps, driver.CanCompat)
 	}
 	slices.Sort(caps)
-	return &Backend{
-		opts:       opts,
-		env:        env,
-		info:       driver.Info{Name: Name, Capabilities: caps, Isolation: driver.Container, DefaultImage: opts.Image},
-		connecting: make(chan struct{}, 1),
+	b := &Backend{
+		opts:        opts,
+		info:        driver.Info{Name: Name, Capabilities: caps, Isolation: driver.Container, DefaultImage: opts.Image},
+		connecting:  make(chan struct{}, 1),
+		removeLimit: removeLimit,
 	}
+	b.candidates = func() ([]endpoint, error) { return opts.candidates(env) }
+	return b
 }
 
 // Info says what the backend is; it does no I/O.

@@ -43,7 +43,7 @@ func (b *Backend) connect(ctx context.Context) (*client.Client, error) {
 	if cli := b.cli.Load(); cli != nil {
 		return cli, nil
 	}
-	list, err := b.opts.candidates(b.env)
+	list, err := b.candidates()
 	if err != nil {
 		return nil, fail(ctx, "connect", "", err)
 	}

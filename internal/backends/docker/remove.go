@@ -22,7 +22,7 @@ const (
 // be removing it already, or lose track, so the loop ends only with "no such
 // container", or with the bound.
 func (b *Backend) remove(ctx context.Context, cli *client.Client, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, removeLimit)
+	ctx, cancel := context.WithTimeout(ctx, b.removeLimit)
 	defer cancel()
 	wait := 2 * time.Millisecond
 	var last error
