@@ -18,7 +18,7 @@ BUILD   := CGO_ENABLED=0 go build -trimpath
 .PHONY: help build guest demo test bench check check-fast generate install clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1|\2/' | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 guest:
 	@mkdir -p bin

@@ -24,7 +24,7 @@ if ! is_root; then
 	exit 3
 fi
 if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null; then
-	apt_install docker.io
+	install_docker
 	# The package may have started its own service, or be about to.
 	for _ in 1 2 3 4 5; do
 		if docker_answers; then exit 0; fi

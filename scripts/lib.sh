@@ -31,6 +31,16 @@ apt_install() {
 	fi
 }
 
+# install_docker installs the engine and its client, where they are one package
+# or two, and AppArmor's parser where the kernel has it on: without the parser
+# such an engine starts no container.
+install_docker() {
+	local wanted=(docker.io iproute2)
+	if [ "$(cat /sys/module/apparmor/parameters/enabled 2>/dev/null)" = Y ]; then wanted+=(apparmor); fi
+	apt_install "${wanted[@]}"
+	command -v docker >/dev/null || apt_install docker-cli
+}
+
 # repository is the root of the checkout these scripts belong to.
 repository() { cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P; }
 

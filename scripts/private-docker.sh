@@ -132,8 +132,9 @@ case ${1:-} in
 start)
 	exec 9>"$state/$name.lock"
 	flock -w 120 9 || die "another start or stop of $name is under way"
-	command -v dockerd >/dev/null || apt_install docker.io
-	command -v ip >/dev/null || apt_install iproute2
+	if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null || ! command -v ip >/dev/null; then
+		install_docker
+	fi
 	start
 	echo "$url"
 	;;

@@ -25,6 +25,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
+go_fits
 terraform_fits
 if ! command -v gcc >/dev/null; then
 	is_root || die "the race detector needs a C compiler" "sudo apt-get install gcc libc6-dev"
