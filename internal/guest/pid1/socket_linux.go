@@ -65,13 +65,14 @@ func bridge(in io.Reader, out io.Writer) error {
 }
 
 // dialWithin is how long a workload that floods the socket can hold up the
-// bridge; PID 1 accepts faster than it connects.
+// bridge; PID 1 accepts faster than it connects. It is also how long a bridge
+// waits for a PID 1 that has just been started and does not listen yet.
 const dialWithin = 5 * time.Second
 
 func dial() (*net.UnixConn, error) {
 	for start := time.Now(); ; time.Sleep(time.Millisecond) {
 		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socketName, Net: "unix"})
-		if err == nil || !errors.Is(err, unix.EAGAIN) || time.Since(start) > dialWithin {
+		if err == nil || !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.ECONNREFUSED) || time.Since(start) > dialWithin {
 			return conn, err
 		}
 	}
