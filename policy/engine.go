@@ -175,6 +175,9 @@ func (e *Engine) Rules() []RuleInfo {
 // the input is malformed; both count as a denial.
 func (e *Engine) Judge(ctx context.Context, in Input) (sandbox.Verdict, error) {
 	s, err := newSubject(in)
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return sandbox.Verdict{Decision: sandbox.Failed, Policy: e.digest}, err
 	}

@@ -51,7 +51,6 @@ func (o order) compare(r guest.Report) error {
 		f.expect(len(ids) > 0 && !slices.ContainsFunc(ids, func(id uint32) bool { return id != o.uid }), "user and group", o.uid, ids)
 	}
 	equal(&f, "processes (ulimit)", processes(res.PIDs), r.NProc)
-	equal(&f, "open files (ulimit)", openFiles, r.NoFile)
 	equal(&f, "core size (ulimit)", 0, r.Core)
 
 	equal(&f, "memory", memoryBytes(res), r.Cgroup.Memory)

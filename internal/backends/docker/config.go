@@ -22,8 +22,6 @@ const (
 	// one that is needed to make a process at all.
 	guestShare = 24
 
-	openFiles = 65536
-
 	hostname = "sandboxio"
 )
 
@@ -150,7 +148,7 @@ func (o order) options() client.ContainerCreateOptions {
 				CPUQuota:       cpuQuota(r.CPUMillis),
 				PidsLimit:      &pids,
 				OomKillDisable: &no,
-				Ulimits:        []*units.Ulimit{limit("core", 0), limit("nproc", processes(pids)), limit("nofile", openFiles)},
+				Ulimits:        []*units.Ulimit{limit("core", 0), limit("nproc", processes(pids))},
 			},
 		},
 	}

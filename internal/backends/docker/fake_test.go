@@ -507,7 +507,7 @@ func (c *fakeContainer) attest() guest.Report {
 	uid := boot.UID
 	r := guest.Report{
 		UIDs: []uint32{uid, uid, uid, uid}, GIDs: []uint32{uid, uid, uid, uid}, Seccomp: 2, NoNewPrivs: 1, CapBnd: guestCaps, FDs: []int64{0, 1, 2},
-		NProc: int64(boot.NProc), NoFile: openFiles, Kernel: "Linux version 6.1.0-fake", Release: "6.1.0-fake", Interfaces: []string{"lo"},
+		NProc: int64(boot.NProc), Kernel: "Linux version 6.1.0-fake", Release: "6.1.0-fake", Interfaces: []string{"lo"},
 		RootReadOnly: c.Host.ReadonlyRootfs, PID1CapEff: guestCaps, Owned: boot.Owned, Deadline: time.Now().Add(boot.Lifetime).UnixNano(),
 		Cgroup: guest.Cgroup{Version: 1, Memory: c.Host.Memory, MemorySwap: c.Host.MemorySwap, CPUQuota: c.Host.CPUQuota, CPUPeriod: c.Host.CPUPeriod, PIDs: *c.Host.PidsLimit},
 	}

@@ -1,0 +1,157 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// box is one sandbox. Its world holds it until it has ended.
+type box struct {
+	world   *World
+	id      string
+	spec    driver.Spec
+	created time.Time
+	tree    *tree
+
+	ctx    context.Context // ends with the sandbox
+	cancel context.CancelCauseFunc
+	tasks  sync.WaitGroup // every goroutine of every program
+	gone   chan struct{}  // closed once nothing is left
+
+	mu       sync.Mutex
+	state    driver.State
+	deadline time.Time
+	timer    *time.Timer
+}
+
+var errEnded = errors.New("the sandbox has ended")
+
+// end ends the sandbox with all that runs in it. It returns once nothing of it
+// is left, and may be called any number of times.
+func (b *box) end() {
+	b.mu.Lock()
+	first := b.state != driver.StateRemoving
+	b.state = driver.StateRemoving
+	b.timer.Stop()
+	b.mu.Unlock()
+	if !first {
+		<-b.gone
+		return
+	}
+	b.cancel(errEnded)
+	b.tasks.Wait()
+	b.world.forget(b.id)
+	close(b.gone)
+}
+
+// expire ends the sandbox if its deadline has not been moved meanwhile.
+func (b *box) expire() {
+	b.mu.Lock()
+	due := b.state == driver.StateRunning && !time.Now().Before(b.deadline)
+	b.mu.Unlock()
+	if due {
+		b.end()
+	}
+}
+
+func (b *box) freeze() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state == driver.StateRunning {
+		b.timer.Stop()
+		b.state = driver.StatePaused
+	}
+}
+
+// usable refuses what needs the inside of a sandbox that cannot answer.
+func (b *box) usable(ctx context.Context, op string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch b.state {
+	case driver.StateRunning:
+		return nil
+	case driver.StatePaused:
+		return signed(&driver.Error{Code: driver.CodeUnavailable, Err: errors.New("the sandbox is paused"), Hint: "kill it"}, op, b.id)
+	}
+	return signed(&driver.Error{Code: driver.CodeGone, Err: errEnded}, op, b.id)
+}
+
+func (b *box) native() map[string]string {
+	m := b.spec.Facts.Labels(driver.RoleSandbox, b.created, b.created.Add(driver.MaxLifetime))
+	maps.Copy(m, b.spec.Labels)
+	return m
+}
+
+// status is how a list shows the sandbox.
+func (b *box) status() driver.Status {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return driver.Status{
+		ID: b.id, Name: fmt.Sprintf("sandboxio-%s-%d", b.spec.Token, b.deadline.Unix()), Backend: name, State: b.state, Image: b.spec.Image,
+		Created: b.created, Deadline: b.deadline, Detached: b.spec.Detached, Facts: b.spec.Facts, Labels: maps.Clone(b.spec.Labels),
+	}
+}
+
+// handle is the sandbox as its creator, or who attached to it, holds it.
+func (b *box) handle() *sandbox {
+	s := b.status()
+	s.Evidence = driver.Evidence{Source: "none", Detail: "kept in this process, isolated by nothing", Date: time.Now()}
+	return &sandbox{box: b, status: s}
+}
+
+type sandbox struct {
+	box    *box
+	status driver.Status
+}
+
+var (
+	_ driver.Sandbox  = (*sandbox)(nil)
+	_ driver.Extender = (*sandbox)(nil)
+)
+
+func (s *sandbox) Status() driver.Status {
+	out := s.status
+	out.Labels = maps.Clone(out.Labels)
+	return out
+}
+
+func (s *sandbox) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, error) {
+	return s.box.start(ctx, cmd)
+}
+
+func (s *sandbox) Files() driver.Files { return files{s.box} }
+
+// Kill does not ask ctx: it takes no time, and half a kill is none.
+func (s *sandbox) Kill(context.Context) error {
+	s.box.end()
+	return nil
+}
+
+// Extend moves the deadline, to within what a lifetime may be.
+func (s *sandbox) Extend(ctx context.Context, deadline time.Time) error {
+	b := s.box
+	if err := b.usable(ctx, "extend"); err != nil {
+		return err
+	}
+	now := time.Now()
+	if !deadline.After(now) || deadline.After(b.created.Add(driver.MaxLifetime)) {
+		return signed(driver.Invalid("deadline", fmt.Sprintf("%v is not between now and %v after creation", deadline, driver.MaxLifetime), "give a time in the future"), "extend", b.id)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != driver.StateRunning {
+		return signed(&driver.Error{Code: driver.CodeGone, Err: errEnded}, "extend", b.id)
+	}
+	b.deadline = deadline
+	b.timer.Reset(deadline.Sub(now))
+	return nil
+}
