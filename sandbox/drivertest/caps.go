@@ -1,0 +1,193 @@
+package drivertest
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// capped makes a check of one sandbox with tight caps, which must be usable
+// after it ran into them.
+func capped(name string, tight func(*driver.Resources), f func(t *trial, s driver.Sandbox, r driver.Resources) error) Check {
+	return Check{Name: name, Control: true, Func: with(func(t *trial) error {
+		spec := t.spec()
+		tight(&spec.Resources)
+		s, err := t.createFrom(spec)
+		if err != nil {
+			return err
+		}
+		if err := f(t, s, spec.Resources); err != nil {
+			return err
+		}
+		if _, err := t.say(s, Exit, "0"); err != nil {
+			return fmt.Errorf("the sandbox afterwards: %w", err)
+		}
+		return nil
+	})}
+}
+
+func number(out output) (int64, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(string(out.stdout)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("no number: %v", out)
+	}
+	return n, nil
+}
+
+var caps = []Check{
+	capped("caps: no more processes than allowed", func(r *driver.Resources) { r.PIDs = 64 }, func(t *trial, s driver.Sandbox, r driver.Resources) error {
+		out, err := t.run(s, t.cmd(Fork, "400"))
+		if err != nil {
+			return err
+		}
+		n, err := number(out)
+		if err == nil && (n < 1 || n > r.PIDs) {
+			err = fmt.Errorf("%d processes at once, with a cap of %d", n, r.PIDs)
+		}
+		return err
+	}),
+	capped("caps: no more memory than allowed", func(r *driver.Resources) { r.MemoryMiB = 96; r.DiskMiB = 16 }, func(t *trial, s driver.Sandbox, r driver.Resources) error {
+		if got, err := t.say(s, Hog, "16"); err != nil || got != "held" {
+			return fmt.Errorf("16 MiB are not granted: %q, %v", got, err)
+		}
+		out, err := t.run(s, t.cmd(Hog, "512"))
+		if err == nil && (out.exit.Code == 0 || len(out.stdout) > 0) {
+			err = fmt.Errorf("512 MiB are held, with a cap of %d: %v", r.MemoryMiB, out)
+		}
+		return err
+	}),
+	capped("caps: no more disk than allowed, wherever it is writable", func(r *driver.Resources) { r.DiskMiB = 16 }, func(t *trial, s driver.Sandbox, r driver.Resources) error {
+		const enospc = 28
+		for _, dir := range []string{"/work", "/tmp", "/run"} {
+			out, err := t.run(s, t.cmd(Fill, dir+"/big", "64"))
+			if err != nil {
+				return err
+			}
+			n, err := number(out)
+			if err != nil {
+				return err
+			}
+			if out.exit.Code != enospc || n > r.DiskMiB {
+				return fmt.Errorf("%d MiB were written to %s, with a cap of %d: %v", n, dir, r.DiskMiB, out)
+			}
+		}
+		return nil
+	}),
+	capped("caps: no more CPU than allowed", func(r *driver.Resources) { r.CPUMillis = 250 }, func(t *trial, s driver.Sandbox, r driver.Resources) error {
+		out, err := t.run(s, t.cmd(Burn))
+		if err != nil {
+			return err
+		}
+		n, err := number(out)
+		if err == nil && n > r.CPUMillis*2 {
+			err = fmt.Errorf("%d ms of CPU in a second, with a cap of %d", n, r.CPUMillis)
+		}
+		return err
+	}),
+	{Name: "oom: a program that the memory cap ended is told from others", Capability: driver.CanReportOOM, Kind: Proof, Control: true, Func: oom(true)},
+	{Name: "oom, undeclared: nothing false is said", Capability: driver.CanReportOOM, Kind: Refusal, Func: oom(false)},
+}
+
+// oom runs programs that ended for want of memory and otherwise; a backend
+// that declares it must know, one that does not may not know, and none may be
+// wrong.
+func oom(declared bool) checkFunc {
+	return with(func(t *trial) error {
+		spec := t.spec()
+		spec.Resources.MemoryMiB, spec.Resources.DiskMiB = 96, 16
+		s, err := t.createFrom(spec)
+		if err != nil {
+			return err
+		}
+		for _, c := range []struct {
+			probe Probe
+			arg   string
+			want  bool
+		}{{Exit, "0", false}, {Exit, "137", false}, {Hog, "512", true}, {Raise, "KILL", false}} {
+			out, err := t.run(s, t.cmd(c.probe, c.arg))
+			if err != nil {
+				return err
+			}
+			switch told := out.exit.OOM; {
+			case told == nil && declared:
+				return fmt.Errorf("%s %s: it could not tell", c.probe, c.arg)
+			case told != nil && *told != c.want:
+				return fmt.Errorf("%s %s: OOM %v, want %v (%v)", c.probe, c.arg, *told, c.want, out)
+			}
+		}
+		return nil
+	})
+}
+
+var strict = []Check{
+	{Name: "privileges: a program has none", Control: true, Func: inside(func(t *trial, s driver.Sandbox) error {
+		text, err := t.say(s, Status)
+		if err != nil {
+			return err
+		}
+		field := map[string]string{}
+		for line := range strings.Lines(text) {
+			k, v, _ := strings.Cut(line, ":")
+			field[k] = strings.TrimSpace(v)
+		}
+		for _, id := range []string{"Uid", "Gid"} {
+			for _, n := range strings.Fields(field[id] + " ") {
+				if n == "0" {
+					err = errors.Join(err, fmt.Errorf("%s is %s", id, field[id]))
+					break
+				}
+			}
+			if field[id] == "" {
+				err = errors.Join(err, fmt.Errorf("no %s in %q", id, text))
+			}
+		}
+		for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+			if field[set] == "" || strings.Trim(field[set], "0") != "" {
+				err = errors.Join(err, fmt.Errorf("%s is %q", set, field[set]))
+			}
+		}
+		if field["NoNewPrivs"] != "1" {
+			err = errors.Join(err, fmt.Errorf("NoNewPrivs is %q", field["NoNewPrivs"]))
+		}
+		// Where the host's kernel answers, it must be filtered.
+		if s.Status().Isolation < driver.UserKernel && field["Seccomp"] != "2" {
+			err = errors.Join(err, fmt.Errorf("seccomp is %q", field["Seccomp"]))
+		}
+		return err
+	})},
+	{Name: "strict: the root cannot be written, /work, /tmp and /run can", Capability: driver.CanStrict, Kind: Proof, Control: true, Func: inside(func(t *trial, s driver.Sandbox) error {
+		for dir, ok := range map[string]bool{"/": false, "/etc": false, "/usr": false, "/var": false, "/work": true, "/tmp": true, "/run": true} {
+			out, err := t.run(s, t.cmd(Write, strings.TrimSuffix(dir, "/")+"/drivertest"))
+			if err != nil {
+				return err
+			}
+			if ok && out.exit.Code != 0 {
+				return fmt.Errorf("%s cannot be written: %v", dir, out)
+			}
+			const eacces, erofs = 13, 30
+			if !ok && out.exit.Code != erofs && out.exit.Code != eacces {
+				return fmt.Errorf("writing to %s: %v, want EROFS or EACCES", dir, out)
+			}
+		}
+		return nil
+	})},
+	refused(driver.CanStrict, "profile", func(s *driver.Spec) { s.Profile = driver.Strict }),
+	{Name: "compat: a sandbox with a writable root can be had", Capability: driver.CanCompat, Kind: Proof, Func: with(func(t *trial) error {
+		spec := t.spec()
+		spec.Profile = driver.Compat
+		s, err := t.createFrom(spec)
+		if err != nil {
+			return err
+		}
+		for _, dir := range []string{"/work", "/tmp"} {
+			if _, err := t.say(s, Write, dir+"/drivertest"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})},
+	refused(driver.CanCompat, "profile", func(s *driver.Spec) { s.Profile = driver.Compat }),
+}

@@ -1,0 +1,16 @@
+// Package drivertest is the judge of drivers. Where the documentation of
+// package driver and this suite disagree, the suite wins.
+//
+// A driver's own test calls [Run] with a [Harness]. Each [Check] is a function
+// that returns an error, so that the suite can be run outside a test, and so
+// that it can be judged itself: the mutants in drivertest/mutant are backends
+// with one lie each, and must fail exactly the checks that the lie concerns.
+//
+// Every capability has two checks: a proof for backends that declare it and a
+// refusal for those that do not. On a backend that calls itself simulated, a
+// check that measures a real control counts as simulated, not as proved.
+//
+// What a check needs inside a sandbox is said in a fixed vocabulary of
+// [Probe]s. [Shell] says them in the programs of an image with a POSIX shell,
+// coreutils and Python 3; [Direct] takes each for a program of that name.
+package drivertest

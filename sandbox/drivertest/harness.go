@@ -1,0 +1,107 @@
+package drivertest
+
+import (
+	"context"
+	"slices"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// Harness is what a driver's test hands to the suite. All but Open may be
+// zero; a check that lacks what it needs counts as skipped.
+type Harness struct {
+	// Open opens one more backend on the same provider.
+	Open func(ctx context.Context) (driver.Backend, error)
+
+	// Image is what the sandboxes run; empty means the backend's default.
+	Image string
+
+	// Programs says the probes on that image; nil means Shell.
+	Programs Programs
+
+	// Canary is a place on the network that is alive.
+	Canary Canary
+
+	// Leftovers looks past the driver for everything of ours that is left at
+	// the provider, one line each.
+	Leftovers func(ctx context.Context) ([]string, error)
+
+	// Traces looks past the driver for everything that the provider shows of
+	// a sandbox, its configuration and logs above all.
+	Traces func(ctx context.Context, id string) ([]byte, error)
+
+	// Kernel tells, past the driver, what the "kernel" probe prints on the
+	// host that the sandboxes run on.
+	Kernel func(ctx context.Context) (string, error)
+
+	// MaySkip says why checks may be skipped. First-party drivers leave it
+	// empty: then a skipped check fails the run.
+	MaySkip string
+}
+
+// Canary answers every TCP connection with a line of text.
+type Canary struct {
+	Addr string // "address:port", an IP address
+	Host string // "name:port" of the same place; needed for host rules only
+
+	// Control reaches it from where no policy applies, so that the proof that
+	// a sandbox does not can fail.
+	Control func(ctx context.Context) error
+}
+
+// Probe is a word of the vocabulary that the checks are written in.
+type Probe string
+
+const (
+	Args       Probe = "args"         // …: each argument, ended by a NUL
+	Getenv     Probe = "getenv"       // NAME: the variable's bytes
+	Hash       Probe = "sha256"       // NAME: SHA-256 of the variable, in hex
+	Pwd        Probe = "pwd"          // the working directory
+	Exit       Probe = "exit"         // CODE
+	Raise      Probe = "raise"        // TERM: end by that signal
+	Copy       Probe = "cat"          // stdin, or FILE, to stdout
+	Both       Probe = "both"         // OUT ERR: to stdout and stderr
+	Bytes      Probe = "bytes"        // all 256 of them
+	Flood      Probe = "flood"        // N: that many NULs
+	Hang       Probe = "hang"         // "ready", then nothing for long
+	Deaf       Probe = "deaf"         // close stdin, "ready", then nothing for long
+	Beat       Probe = "beat"         // FILE: append to it for ever
+	Daemon     Probe = "spawn-daemon" // FILE: start a beat in another session, "ready", then nothing for long
+	Leave      Probe = "leave"        // "hi", and end while a child holds stdout
+	Write      Probe = "write"        // FILE: a byte; exits with the errno
+	Link       Probe = "link"         // TARGET FILE
+	Fifo       Probe = "fifo"         // FILE
+	Fetch      Probe = "fetch"        // HOST:PORT: what is read from it; exits 7 when it cannot be reached
+	Resolve    Probe = "resolve"      // NAME; exits 6 when there is no such name
+	Fork       Probe = "fork"         // N: try so many processes at once, print how many there were
+	Hog        Probe = "hog"          // MIB: hold so much memory, then print "held"
+	Fill       Probe = "fill"         // FILE MIB: write so much, print how much was; exits with the errno; removes it
+	Burn       Probe = "burn"         // compute for a second, print the CPU time in ms
+	Status     Probe = "status"       // /proc/self/status
+	Kernel     Probe = "kernel"       // what tells the running kernel from another
+	Missing    Probe = "no-such-program"
+	Unrunnable Probe = "/etc/passwd" // a file that may not be executed
+)
+
+// probes lists every probe that has a program.
+var probes = []Probe{Args, Getenv, Hash, Pwd, Exit, Raise, Copy, Both, Bytes, Flood, Hang, Deaf, Beat, Daemon, Leave, Write, Link, Fifo,
+	Fetch, Resolve, Fork, Hog, Fill, Burn, Status, Kernel}
+
+// Programs says each probe as the head of an argv; its arguments follow. A
+// probe that is not in the table is a program of its own name.
+type Programs map[Probe][]string
+
+// Direct takes each probe for a program of that name.
+func Direct() Programs { return Programs{} }
+
+// Argv says one probe with its arguments.
+func (p Programs) Argv(probe Probe, args ...string) []string {
+	if p == nil {
+		p = Shell()
+	}
+	head, ok := p[probe]
+	if !ok {
+		head = []string{string(probe)}
+	}
+	return append(slices.Clone(head), args...)
+}
