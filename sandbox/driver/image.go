@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Image is a reference to an image, taken apart.
@@ -20,12 +21,18 @@ func (i Image) Pinned() bool { return i.Digest != "" }
 
 // The grammar is that of the distribution project's reference package.
 var (
-	imageDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-	imageHex    = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	imageTag    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-	imagePath   = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
-	imageHost   = regexp.MustCompile(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[0-9a-fA-F:.]+\])(?::[0-9]+)?$`)
+	imageDigest = lazily(`^sha256:[0-9a-f]{64}$`)
+	imageHex    = lazily(`^[0-9a-f]{64}$`)
+	imageTag    = lazily(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	imagePath   = lazily(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
+	imageHost   = lazily(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[0-9a-fA-F:.]+\])(?::[0-9]+)?$`)
 )
+
+// lazily compiles a pattern when it is first asked for: whoever imports this
+// package must not pay for it.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // defaultHub holds the names of one and the same registry, so that a rule about
 // it cannot be walked around by writing another.
@@ -37,7 +44,7 @@ func ParseImage(s string) (Image, error) {
 	bad := func(problem string) (Image, error) {
 		return Image{}, Invalid("image", fmt.Sprintf("%q %s", s, problem), `write "registry/repository@sha256:…", or an image id "sha256:…"`)
 	}
-	if imageDigest.MatchString(s) {
+	if imageDigest().MatchString(s) {
 		return Image{Digest: s, ID: true}, nil
 	}
 	if s == "" {
@@ -47,26 +54,26 @@ func ParseImage(s string) (Image, error) {
 		return bad("has a scheme")
 	}
 	rest, digest, pinned := strings.Cut(s, "@")
-	if pinned && !imageDigest.MatchString(digest) {
+	if pinned && !imageDigest().MatchString(digest) {
 		return bad("has a digest that is not sha256 and 64 lower-case hex digits")
 	}
 	img := Image{Registry: "docker.io", Digest: digest}
 	if i := strings.LastIndex(rest, ":"); i > strings.LastIndex(rest, "/") {
 		rest, img.Tag = rest[:i], rest[i+1:]
-		if !imageTag.MatchString(img.Tag) {
+		if !imageTag().MatchString(img.Tag) {
 			return bad("has a malformed tag")
 		}
 	}
 	if host, path, ok := strings.Cut(rest, "/"); ok && (strings.ContainsAny(host, ".:") || host == "localhost") {
-		if !imageHost.MatchString(host) {
+		if !imageHost().MatchString(host) {
 			return bad("has a malformed registry")
 		}
 		img.Registry, rest = strings.ToLower(host), path
 	}
-	if imageHex.MatchString(rest) {
+	if imageHex().MatchString(rest) {
 		return bad("is an image id without its algorithm")
 	}
-	if len(rest) > 255 || !imagePath.MatchString(rest) {
+	if len(rest) > 255 || !imagePath().MatchString(rest) {
 		return bad("has a malformed repository")
 	}
 	if defaultHub[img.Registry] {
