@@ -183,11 +183,11 @@ var exec = []Check{
 	})},
 }
 
-// wantField fails unless err has a problem of that code at that field, with a
-// fix.
+// wantField fails unless err has a problem of that code at that field or in
+// it, with a fix.
 func wantField(err error, code driver.Code, field string) error {
 	for _, p := range driver.Problems(err) {
-		if p.Field == field && p.Code == code && p.Hint != "" {
+		if strings.HasPrefix(p.Field, field) && p.Code == code && p.Hint != "" {
 			return nil
 		}
 	}

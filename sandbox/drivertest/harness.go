@@ -13,6 +13,10 @@ type Harness struct {
 	// Open opens one more backend on the same provider.
 	Open func(ctx context.Context) (driver.Backend, error)
 
+	// Owner is the owner fact of every sandbox that the suite makes, so that
+	// Leftovers can tell them from others'; empty means "drivertest".
+	Owner string
+
 	// Image is what the sandboxes run; empty means the backend's default.
 	Image string
 

@@ -39,6 +39,9 @@ var honesty = []Check{
 			`env["HTTP_PROXY"]`:        func(s *driver.Spec) { s.Env = map[string]string{"HTTP_PROXY": "x"} },
 			`labels["sandboxio.role"]`: func(s *driver.Spec) { s.Labels = map[string]string{"sandboxio.role": "keeper"} },
 		}
+		if !t.b.Info().Can(driver.CanEgressHost) {
+			delete(bad, "network.egress[0].host") // refused for what it is, malformed or not
+		}
 		all := t.spec()
 		for field, spoil := range bad {
 			spec := t.spec()
@@ -65,7 +68,7 @@ var honesty = []Check{
 		}
 		return nil
 	})},
-	{Name: "check: every rule and cap has its mechanism, every error its backend", Func: with(func(t *trial) error {
+	{Name: "check: every cap has its mechanism, and so has the closed network", Func: with(func(t *trial) error {
 		spec := t.spec()
 		plan, err := t.b.Check(spec)
 		if err != nil {
@@ -77,13 +80,6 @@ var honesty = []Check{
 		for _, want := range []string{"cpu", "memory", "disk", "pids", "lifetime"} {
 			if !slices.ContainsFunc(plan.Caps, func(m driver.Mechanism) bool { return m.Name == want && m.By != "" }) {
 				return fmt.Errorf("no mechanism for %s in %+v", want, plan.Caps)
-			}
-		}
-		spec.Lifetime = 0
-		_, err = t.b.Check(spec)
-		for _, p := range driver.Problems(err) {
-			if p.Backend != t.b.Info().Name || p.Op == "" {
-				return fmt.Errorf("%#v does not say whose it is", p)
 			}
 		}
 		return nil

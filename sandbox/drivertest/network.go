@@ -148,10 +148,10 @@ var network = []Check{
 		}
 		return t.alive()
 	})},
-	refused(driver.CanEgressCIDR, "network.egress[0].cidr", func(s *driver.Spec) {
+	refused(driver.CanEgressCIDR, "network.egress[0]", func(s *driver.Spec) {
 		s.Network.Egress = []driver.Rule{{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Ports: []uint16{443}}}
 	}),
-	refused(driver.CanEgressHost, "network.egress[0].host", func(s *driver.Spec) {
+	refused(driver.CanEgressHost, "network.egress[0]", func(s *driver.Spec) {
 		s.Network.Egress = []driver.Rule{{Host: "example.com", Ports: []uint16{443}}}
 	}),
 	unprovable(driver.CanExpose), refused(driver.CanExpose, "network.expose", func(s *driver.Spec) { s.Network.Expose = []uint16{8080} }),

@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -54,7 +55,7 @@ func (t *trial) spec() driver.Spec {
 		Token: token, Image: t.h.Image, Lifetime: 2 * time.Minute,
 		Resources: driver.Resources{CPUMillis: 1000, MemoryMiB: 128, DiskMiB: 32, PIDs: 128},
 		Labels:    map[string]string{"drivertest": token},
-		Facts:     driver.Facts{Owner: "drivertest", Instance: token},
+		Facts:     driver.Facts{Owner: cmp.Or(t.h.Owner, "drivertest"), Instance: token},
 	}
 	if spec.Image == "" {
 		spec.Image = info.DefaultImage

@@ -169,11 +169,13 @@ type task struct {
 	dir  string
 }
 
-func (t *task) print(s driver.Stream, text string) error {
+func (t *task) print(s driver.Stream, text string) error { return t.write(s, []byte(text)) }
+
+func (t *task) write(s driver.Stream, data []byte) error {
 	if t.cmd.Detached {
 		return nil
 	}
-	_, err := t.output.write(t.ctx, s, []byte(text))
+	_, err := t.output.write(t.ctx, s, data)
 	return err
 }
 

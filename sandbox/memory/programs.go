@@ -76,23 +76,33 @@ func vocabulary() map[string]program {
 		"hang":         {0, func(t *task, _ []string) int { _ = t.out("ready\n"); t.pause(1000 * time.Second); return 0 }},
 		"sleep":        {1, sleep},
 		"spin":         {0, func(t *task, _ []string) int { <-t.ctx.Done(); return 0 }},
-		"deaf":         {0, func(t *task, _ []string) int { t.stdin.hangUp(); _ = t.out("ready\n"); t.pause(1000 * time.Second); return 0 }},
+		"deaf": {0, func(t *task, _ []string) int {
+			t.stdin.hangUp()
+			_ = t.out("ready\n")
+			t.pause(1000 * time.Second)
+			return 0
+		}},
 		"spawn-daemon": {1, spawnDaemon},
 		"beat":         {1, func(t *task, args []string) int { t.beat(t.path(args[0])); return 0 }},
-		"leave":        {0, func(t *task, _ []string) int { t.background(func() { t.pause(300 * time.Second) }); return t.out("hi\n") }},
-		"write":        {1, func(t *task, args []string) int { return errno(t.box.tree.appendTo(t.path(args[0]), []byte("x"))) }},
-		"link":         {2, func(t *task, args []string) int { return t.node(args[1], &node{mode: fs.ModeSymlink | 0o777, link: args[0]}) }},
-		"fifo":         {1, func(t *task, args []string) int { return t.node(args[0], &node{mode: fs.ModeNamedPipe | 0o644}) }},
-		"fetch":        {1, fetch},
-		"resolve":      {1, resolve},
-		"fork":         {1, fork},
-		"hog":          {1, hog},
-		"fill":         {2, fill},
-		"burn":         {0, burn},
-		"status":       {0, func(t *task, _ []string) int { return t.out(status) }},
-		"kernel":       {0, func(t *task, _ []string) int { return t.out(Kernel() + "\n") }},
-		"sh":           {1, script},
-		"python3":      {1, script},
+		"leave": {0, func(t *task, _ []string) int {
+			t.background(func() { t.pause(300 * time.Second) })
+			return t.out("hi\n")
+		}},
+		"write": {1, func(t *task, args []string) int { return errno(t.box.tree.appendTo(t.path(args[0]), []byte("x"))) }},
+		"link": {2, func(t *task, args []string) int {
+			return t.node(args[1], &node{mode: fs.ModeSymlink | 0o777, link: args[0]})
+		}},
+		"fifo":    {1, func(t *task, args []string) int { return t.node(args[0], &node{mode: fs.ModeNamedPipe | 0o644}) }},
+		"fetch":   {1, fetch},
+		"resolve": {1, resolve},
+		"fork":    {1, fork},
+		"hog":     {1, hog},
+		"fill":    {2, fill},
+		"burn":    {0, burn},
+		"status":  {0, func(t *task, _ []string) int { return t.out(status) }},
+		"kernel":  {0, func(t *task, _ []string) int { return t.out(Kernel() + "\n") }},
+		"sh":      {1, script},
+		"python3": {1, script},
 	}
 }
 
@@ -109,12 +119,12 @@ func (t *task) out(text string) int {
 
 // repeat prints n bytes of text over and over; n < 0 is for ever.
 func (t *task) repeat(n int64, text string) int {
-	block := strings.Repeat(text, 32<<10/len(text))
+	block := bytes.Repeat([]byte(text), pipeSize/len(text))
 	for n != 0 {
 		if n > 0 && n < int64(len(block)) {
 			block = block[:n]
 		}
-		if t.out(block) != 0 {
+		if t.write(driver.Stdout, block) != nil {
 			return 1
 		}
 		if n > 0 {
@@ -194,7 +204,7 @@ func (t *task) copyStdin(w io.Writer) error {
 type stdout struct{ *task }
 
 func (s stdout) Write(b []byte) (int, error) {
-	return len(b), s.print(driver.Stdout, string(b))
+	return len(b), s.write(driver.Stdout, b)
 }
 
 func cat(t *task, args []string) int {

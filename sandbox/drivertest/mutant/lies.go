@@ -1,0 +1,337 @@
+package mutant
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/drivertest"
+)
+
+var lifecycle = []Mutant{
+	{
+		Name: "it leaks on kill",
+		Lie:  wrap(lie{kill: func(context.Context, driver.Sandbox) error { return nil }}),
+		Fails: []string{
+			"kill: the sandbox is gone when kill returns, and every handle says so",
+			"attach: another backend joins a sandbox, uses it and ends it",
+			"last: nothing is left",
+		},
+	},
+	{
+		Name: "it lives for ever",
+		Lie: wrap(lie{order: func(s driver.Spec) driver.Spec {
+			s.Lifetime = driver.MaxLifetime
+			return s
+		}}),
+		Fails: []string{
+			"lifetime: a sandbox ends by itself, not before its time",
+			"attach: another backend joins a sandbox, uses it and ends it", // which sees the true deadline
+		},
+	},
+	{
+		Name: "it dresses cancellation up as an error of its own",
+		Lie: wrap(lie{err: func(err error) error {
+			if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+				return &driver.Error{Code: driver.CodeUnavailable, Op: "call", Err: errors.New(err.Error())}
+			}
+			return err
+		}}),
+		Fails: []string{
+			"create: a cancelled create leaves nothing and says so plainly",
+			"exec: a cancelled start starts nothing and says so plainly",
+			"streams: a reader that gives up leaves the program running, and says so plainly",
+		},
+	},
+	{
+		Name: "its lists ignore what was asked for",
+		Lie: wrap(lie{list: func(b driver.Backend, ctx context.Context, _ map[string]string) iter.Seq2[driver.Status, error] {
+			return b.List(ctx, nil)
+		}}),
+		Fails: []string{"list: sandboxes are found by their labels and facts, and no others"},
+	},
+	{
+		Name: "its lists forget the caller's labels",
+		Lie: wrap(lie{list: func(b driver.Backend, ctx context.Context, labels map[string]string) iter.Seq2[driver.Status, error] {
+			return func(yield func(driver.Status, error) bool) {
+				for st, err := range b.List(ctx, labels) {
+					st.Labels = nil
+					if !yield(st, err) {
+						return
+					}
+				}
+			}
+		}}),
+		Fails: []string{"list: sandboxes are found by their labels and facts, and no others"},
+	},
+}
+
+var exec = []Mutant{
+	{
+		Name: "it kills no child",
+		Lie: func(b driver.Backend, h drivertest.Harness) driver.Backend {
+			daemon := h.Programs.Argv(drivertest.Daemon)
+			return backend{b, lie{start: func(ctx context.Context, s driver.Sandbox, cmd driver.Cmd) (driver.Process, error) {
+				if n := len(daemon); len(cmd.Args) == n+1 && slices.Equal(cmd.Args[:n], daemon) {
+					// The child runs on its own, so that what ends the
+					// program does not end it.
+					child := driver.Cmd{Args: h.Programs.Argv(drivertest.Beat, cmd.Args[n]), Timeout: time.Minute}
+					if _, err := s.Start(ctx, child); err != nil {
+						return nil, err
+					}
+					cmd.Args = h.Programs.Argv(drivertest.Hang)
+				}
+				return s.Start(ctx, cmd)
+			}}}
+		},
+		Fails: []string{
+			"exec: a program ends at its timeout, with all it started",
+			"exec: kill takes what left its session, not its neighbour",
+		},
+	},
+	{
+		Name: "it ignores a command's timeout",
+		Lie: wrap(lie{cmd: func(_ driver.Spec, c driver.Cmd) driver.Cmd {
+			if c.Timeout > 0 {
+				c.Timeout = time.Hour
+			}
+			return c
+		}}),
+		Fails: []string{"exec: a program ends at its timeout, with all it started"},
+	},
+	{
+		Name: "it loses exit codes",
+		Lie:  wrap(lie{exit: func(e driver.Exit) driver.Exit { e.Code = 0; return e }}),
+		Fails: []string{
+			"exec: exit codes arrive",
+			"exec: a signal is told from an exit code",
+			"exec: a missing program exits 127, one that may not run 126",
+			"exec: a program ends at its timeout, with all it started",
+			"exec: kill takes what left its session, not its neighbour",
+			"exec: a cancelled start starts nothing and says so plainly", // a missing file looks like an empty one
+			"secrets: they reach that command only",
+			"network: nothing is reached and no name resolves unless it is allowed",
+			"egress.cidr: a rule opens its range and ports, and nothing else",
+			"egress.host: a rule opens its host and ports, not the raw address",
+			"caps: no more memory than allowed",
+			"caps: no more disk than allowed, wherever it is writable",
+			"strict: the root cannot be written, /work, /tmp and /run can",
+			"multi-tenant: a sandbox so ordered keeps its tenant, and no other joins it",
+		},
+	},
+	{
+		Name: "it joins arguments and splits them again",
+		Lie: wrap(lie{cmd: func(_ driver.Spec, c driver.Cmd) driver.Cmd {
+			if len(c.Args) > 8 { // leave alone what would only make noise elsewhere
+				c.Args = strings.Fields(strings.Join(c.Args, " "))
+			}
+			return c
+		}}),
+		Fails: []string{"exec: arguments arrive as they were given"},
+	},
+	{
+		Name: "it prefers the sandbox's environment to the command's",
+		Lie: wrap(lie{cmd: func(s driver.Spec, c driver.Cmd) driver.Cmd {
+			c.Env = maps.Clone(c.Env)
+			for k := range c.Env {
+				if v, ok := s.Env[k]; ok {
+					c.Env[k] = v
+				}
+			}
+			return c
+		}}),
+		Fails: []string{"env: the command's wins over the sandbox's, for that command"},
+	},
+	{
+		Name: "its errors hold the secrets",
+		Lie: wrap(lie{start: func(ctx context.Context, s driver.Sandbox, cmd driver.Cmd) (driver.Process, error) {
+			p, err := s.Start(ctx, cmd)
+			if secret, ok := cmd.Secrets["CANARY"]; ok && err != nil {
+				err = fmt.Errorf("starting with CANARY=%s: %w", secret.Reveal(), err)
+			}
+			return p, err
+		}}),
+		Fails: []string{"secrets: they show in no status, list, error or trace"},
+	},
+}
+
+var streams = []Mutant{
+	{
+		Name: "it drops stderr",
+		Lie: wrap(lie{recv: func(ctx context.Context, p driver.Process) (driver.Chunk, error) {
+			for {
+				c, err := p.Recv(ctx)
+				if err != nil || c.Stream != driver.Stderr {
+					return c, err
+				}
+			}
+		}}),
+		Fails: []string{
+			"streams: stdout and stderr arrive apart",
+			"streams: the result comes without its output being read",
+		},
+	},
+	{
+		Name: "it leaves stdin open",
+		Lie: wrap(lie{cmd: func(_ driver.Spec, c driver.Cmd) driver.Cmd {
+			c.Stdin = true
+			return c
+		}}),
+		Fails: []string{"streams: no stdin is end of file"},
+	},
+	{
+		Name: "it takes output for text",
+		Lie: wrap(lie{recv: func(ctx context.Context, p driver.Process) (driver.Chunk, error) {
+			c, err := p.Recv(ctx)
+			c.Data = bytes.ToValidUTF8(c.Data, []byte("\ufffd"))
+			return c, err
+		}}),
+		Fails: []string{
+			"exec: arguments arrive as they were given",
+			"streams: stdin arrives whole, then ends",
+			"streams: output is bytes",
+			"env: values arrive byte for byte",
+		},
+	},
+	{
+		Name:  "it shows files before they are whole",
+		Lie:   wrap(lie{files: func(f driver.Files) driver.Files { return hasty{f} }}),
+		Fails: []string{"files: a file appears whole, or not at all"},
+	},
+}
+
+// hasty puts every piece of a file in place at once.
+type hasty struct{ driver.Files }
+
+func (h hasty) Create(ctx context.Context, name string, mode fs.FileMode) (io.WriteCloser, error) {
+	return &hastyFile{h.Files, ctx, name, mode, nil}, nil
+}
+
+type hastyFile struct {
+	files driver.Files
+	ctx   context.Context
+	name  string
+	mode  fs.FileMode
+	data  []byte
+}
+
+func (f *hastyFile) Write(p []byte) (int, error) {
+	f.data = append(f.data, p...)
+	return len(p), f.Close()
+}
+
+func (f *hastyFile) Close() error {
+	w, err := f.files.Create(f.ctx, f.name, f.mode)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(f.data)
+	return errors.Join(err, w.Close())
+}
+
+var orders = []Mutant{
+	{
+		Name: "it ignores the network policy",
+		Lie: func(b driver.Backend, h drivertest.Harness) driver.Backend {
+			return backend{b, lie{order: func(s driver.Spec) driver.Spec {
+				s.Network.Egress = everywhere(h.Canary)
+				return s
+			}}}
+		},
+		Fails: []string{
+			"network: nothing is reached and no name resolves unless it is allowed",
+			"egress.cidr: a rule opens its range and ports, and nothing else",
+			"egress.host: a rule opens its host and ports, not the raw address",
+		},
+	},
+	{
+		Name: "it ignores the caps",
+		Lie: wrap(lie{order: func(s driver.Spec) driver.Spec {
+			s.Resources = driver.Resources{CPUMillis: 2000, MemoryMiB: 2048, DiskMiB: 1024, PIDs: 4096}
+			return s
+		}}),
+		Fails: []string{
+			"caps: no more processes than allowed",
+			"caps: no more memory than allowed",
+			"caps: no more disk than allowed, wherever it is writable",
+			"caps: no more CPU than allowed",
+			"oom: a program that the memory cap ended is told from others",
+		},
+	},
+	{
+		Name:  "it takes strict for compat",
+		Lie:   wrap(lie{order: func(s driver.Spec) driver.Spec { s.Profile = driver.Compat; return s }}),
+		Fails: []string{"strict: the root cannot be written, /work, /tmp and /run can"},
+	},
+}
+
+// everywhere are rules that let everything through that the suite tries.
+func everywhere(canary drivertest.Canary) []driver.Rule {
+	ap, err := netip.ParseAddrPort(canary.Addr)
+	if err != nil {
+		return nil
+	}
+	rules := []driver.Rule{
+		{Prefix: netip.MustParsePrefix("0.0.0.0/0"), Ports: []uint16{1, ap.Port()}},
+		{Prefix: netip.MustParsePrefix("::/0"), Ports: []uint16{1, ap.Port()}},
+	}
+	if host, _, err := net.SplitHostPort(canary.Host); err == nil {
+		rules = append(rules, driver.Rule{Host: host, Ports: []uint16{ap.Port()}})
+	}
+	rules, err = driver.Canonical(rules)
+	if err != nil {
+		return nil
+	}
+	return rules
+}
+
+var honesty = []Mutant{
+	{
+		Name: "it declares what it lacks",
+		Lie: wrap(lie{info: func(i driver.Info) driver.Info {
+			i.Capabilities = slices.Sorted(slices.Values(append(slices.Clone(i.Capabilities), driver.CanExpose)))
+			return i
+		}}),
+		Fails: []string{"expose: it can be used"},
+	},
+	{
+		Name: "it calls every sandbox a virtual machine",
+		Lie: wrap(lie{
+			check: func(b driver.Backend, s driver.Spec) (driver.Plan, error) {
+				s.Isolation = driver.Unverified
+				p, err := b.Check(s)
+				p.Isolation = driver.MicroVM
+				return p, err
+			},
+			order: func(s driver.Spec) driver.Spec {
+				s.Isolation = driver.Unverified
+				return s
+			},
+			status: func(st driver.Status) driver.Status {
+				st.Isolation = driver.MicroVM
+				st.Evidence = driver.Evidence{Source: "probe", Detail: "looks like one", Date: time.Now()}
+				return st
+			},
+		}),
+		Fails: []string{
+			"isolation: code on the host's own kernel is called no more than a container",
+			"isolation: a floor is met, or refused",
+		},
+	},
+	{
+		Name:  "it declares more isolation than it has",
+		Lie:   wrap(lie{info: func(i driver.Info) driver.Info { i.Isolation = driver.MicroVM; return i }}),
+		Fails: []string{"isolation: what is measured is at least what was promised"},
+	},
+}

@@ -1,0 +1,177 @@
+package mutant
+
+import (
+	"context"
+	"io"
+	"iter"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/drivertest"
+)
+
+// lie says what a wrapped backend does otherwise; a nil field is honest.
+type lie struct {
+	info   func(driver.Info) driver.Info
+	check  func(driver.Backend, driver.Spec) (driver.Plan, error)
+	order  func(driver.Spec) driver.Spec // what is really ordered
+	status func(driver.Status) driver.Status
+	list   func(driver.Backend, context.Context, map[string]string) iter.Seq2[driver.Status, error]
+	err    func(error) error
+	cmd    func(driver.Spec, driver.Cmd) driver.Cmd
+	start  func(context.Context, driver.Sandbox, driver.Cmd) (driver.Process, error)
+	files  func(driver.Files) driver.Files
+	kill   func(context.Context, driver.Sandbox) error
+	recv   func(context.Context, driver.Process) (driver.Chunk, error)
+	exit   func(driver.Exit) driver.Exit
+	end    func(context.Context, driver.Process) error
+}
+
+// wrap makes a mutant's Lie of a constant one.
+func wrap(l lie) func(driver.Backend, drivertest.Harness) driver.Backend {
+	return func(b driver.Backend, _ drivertest.Harness) driver.Backend { return backend{b, l} }
+}
+
+type backend struct {
+	driver.Backend
+	lie lie
+}
+
+func (b backend) Unwrap() driver.Backend { return b.Backend }
+
+func (b backend) Info() driver.Info {
+	info := b.Backend.Info()
+	if b.lie.info != nil {
+		info = b.lie.info(info)
+	}
+	return info
+}
+
+func (b backend) Check(spec driver.Spec) (driver.Plan, error) {
+	if b.lie.check != nil {
+		return b.lie.check(b.Backend, spec)
+	}
+	return b.Backend.Check(spec)
+}
+
+func (b backend) Create(ctx context.Context, spec driver.Spec) (driver.Sandbox, error) {
+	ordered := spec
+	if b.lie.order != nil {
+		if _, err := b.Check(spec); err == nil { // what it refuses stays refused
+			ordered = b.lie.order(spec)
+		}
+	}
+	s, err := b.Backend.Create(ctx, ordered)
+	if err != nil {
+		return nil, b.error(err)
+	}
+	return sandbox{s, b.lie, spec, spec.Lifetime != ordered.Lifetime}, nil
+}
+
+func (b backend) Attach(ctx context.Context, id string) (driver.Sandbox, error) {
+	s, err := b.Backend.Attach(ctx, id)
+	if err != nil {
+		return nil, b.error(err)
+	}
+	return sandbox{s, b.lie, driver.Spec{}, false}, nil
+}
+
+func (b backend) List(ctx context.Context, labels map[string]string) iter.Seq2[driver.Status, error] {
+	if b.lie.list != nil {
+		return b.lie.list(b.Backend, ctx, labels)
+	}
+	return b.Backend.List(ctx, labels)
+}
+
+func (b backend) error(err error) error { return b.lie.error(err) }
+
+func (l lie) error(err error) error {
+	if l.err != nil && err != nil {
+		return l.err(err)
+	}
+	return err
+}
+
+type sandbox struct {
+	driver.Sandbox
+	lie   lie
+	spec  driver.Spec
+	moved bool // its deadline is not the one that was ordered
+}
+
+func (s sandbox) Unwrap() driver.Sandbox { return s.Sandbox }
+
+func (s sandbox) Status() driver.Status {
+	st := s.Sandbox.Status()
+	if s.moved {
+		st.Deadline = st.Created.Add(s.spec.Lifetime)
+	}
+	if s.lie.status != nil {
+		st = s.lie.status(st)
+	}
+	return st
+}
+
+func (s sandbox) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, error) {
+	if s.lie.cmd != nil {
+		cmd = s.lie.cmd(s.spec, cmd)
+	}
+	start := s.lie.start
+	if start == nil {
+		start = func(ctx context.Context, s driver.Sandbox, cmd driver.Cmd) (driver.Process, error) {
+			return s.Start(ctx, cmd)
+		}
+	}
+	p, err := start(ctx, s.Sandbox, cmd)
+	if err != nil {
+		return nil, s.lie.error(err)
+	}
+	return process{p, s.lie}, nil
+}
+
+func (s sandbox) Files() driver.Files {
+	if s.lie.files != nil {
+		return s.lie.files(s.Sandbox.Files())
+	}
+	return s.Sandbox.Files()
+}
+
+func (s sandbox) Kill(ctx context.Context) error {
+	if s.lie.kill != nil {
+		return s.lie.kill(ctx, s.Sandbox)
+	}
+	return s.Sandbox.Kill(ctx)
+}
+
+type process struct {
+	driver.Process
+	lie lie
+}
+
+func (p process) Unwrap() driver.Process { return p.Process }
+
+func (p process) Recv(ctx context.Context) (driver.Chunk, error) {
+	recv := p.lie.recv
+	if recv == nil {
+		recv = func(ctx context.Context, p driver.Process) (driver.Chunk, error) { return p.Recv(ctx) }
+	}
+	c, err := recv(ctx, p.Process)
+	if err != nil && err != io.EOF {
+		err = p.lie.error(err)
+	}
+	return c, err
+}
+
+func (p process) Wait(ctx context.Context) (driver.Exit, error) {
+	exit, err := p.Process.Wait(ctx)
+	if err == nil && p.lie.exit != nil {
+		exit = p.lie.exit(exit)
+	}
+	return exit, p.lie.error(err)
+}
+
+func (p process) Kill(ctx context.Context) error {
+	if p.lie.end != nil {
+		return p.lie.end(ctx, p.Process)
+	}
+	return p.Process.Kill(ctx)
+}
