@@ -1,0 +1,25 @@
+// Command terraform-provider-sandboxio is the Terraform provider.
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+
+	sandboxio "github.com/sandboxio/terraform-provider-sandboxio/internal/provider"
+)
+
+var version = "dev"
+
+func main() {
+	debug := flag.Bool("debug", false, "wait for a debugger, and print how Terraform reaches this process")
+	flag.Parse()
+	err := providerserver.Serve(context.Background(), func() provider.Provider { return sandboxio.New(sandboxio.Options{Version: version}) },
+		providerserver.ServeOpts{Address: sandboxio.Address, Debug: *debug, ProtocolVersion: 6})
+	if err != nil {
+		log.Fatal(err)
+	}
+}
