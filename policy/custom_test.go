@@ -236,7 +236,7 @@ func TestARuleThatNeverEndsDeniesWithinItsBudget(t *testing.T) {
 }`)}})
 	start := time.Now()
 	v := judge(t, e, Input{Kind: KindTemplate, Stage: StagePlan, Resource: goodResource()})
-	if took := time.Since(start); took < budget || took > 20*budget {
+	if took := time.Since(start); took < budget || took > 100*budget {
 		t.Errorf("it took %s", took)
 	}
 	if v.Decision != sandbox.Failed || !strings.Contains(v.Findings[0].Message, budget.String()) {

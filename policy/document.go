@@ -193,8 +193,10 @@ func unknownPlaces(p path, r Resource) []path {
 		if !p.meets(path{"network", "egress"}) {
 			break
 		}
-		places = append(places, credentials...)
-		if len(p) > 3 && (p[3] == "why" || p[3] == "ports") {
+		if p.meets(path{"network", "egress", anyStep{}, "why"}) {
+			places = append(places, credentials...)
+		}
+		if len(p) > 3 && p[3] != "host" && p[3] != "cidr" {
 			break
 		}
 		places = append(places, path{"facts", "share"})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 type set struct {
 	*ruleset
 	store    storage.Store
+	turns    chan struct{}
 	mu       sync.Mutex
 	prepared map[occasion]*query
 }
@@ -39,7 +41,10 @@ type query struct {
 }
 
 func newSet(rs *ruleset, params map[string]any) *set {
-	return &set{ruleset: rs, store: inmem.NewFromObject(map[string]any{"params": params}), prepared: map[occasion]*query{}}
+	return &set{
+		ruleset: rs, store: inmem.NewFromObject(map[string]any{"params": params}), turns: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		prepared: map[occasion]*query{},
+	}
 }
 
 func (s *set) query(ctx context.Context, o occasion) (*query, error) {
@@ -91,7 +96,15 @@ func (s *set) judge(ctx context.Context, subj *subject) (found []sandbox.Finding
 	for _, r := range q.rules {
 		ran = append(ran, r.ID)
 	}
+	// As many evaluations as processors: waiting for a turn costs nothing of
+	// the budget, so that a burst of requests is slow and not denied.
+	select {
+	case s.turns <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
 	answers, err := q.eval(ctx, subj.input)
+	<-s.turns
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()

@@ -66,6 +66,9 @@ func hostsMeet(a, b string) bool {
 // wildcardOver says whose names "*.base" covers.
 func wildcardOver(base string) string {
 	suffix, icann := publicsuffix.PublicSuffix(base)
+	if below, managed := publicsuffix.PublicSuffix("x." + base); below == "x."+base {
+		suffix, icann = base, managed // as kobe.jp, below which every name is a suffix
+	}
 	switch {
 	case !strings.Contains(base, "."):
 		return "tld"

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"bytes"
-	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,7 +45,7 @@ func TestRegoIsFormatted(t *testing.T) {
 		if bytes.Equal(src, want) {
 			continue
 		}
-		if flag.Lookup("update").Value.String() == "true" {
+		if *update {
 			if err := os.WriteFile(name, want, 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package policy_test
+package policy
 
 import (
 	"flag"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/sandboxio/terraform-provider-sandboxio/policy"
 )
 
 var update = flag.Bool("update", false, "write the generated files instead of comparing them")
@@ -30,7 +28,7 @@ func generated(t *testing.T, file string, want []byte) {
 }
 
 func TestSchemaIsThatOfTheGoTypes(t *testing.T) {
-	raw, err := policy.Schema()
+	raw, err := Schema()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,60 @@
+package policy
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/policies"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+func BenchmarkCompileBuiltinRules(b *testing.B) {
+	for b.Loop() {
+		sources, err := readSet(policies.Files)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := compile(builtin, sources); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLoadOnceCompiled(b *testing.B) {
+	load(b, Options{})
+	for b.Loop() {
+		load(b, Options{})
+	}
+}
+
+func BenchmarkJudge(b *testing.B) {
+	e := load(b, Options{})
+	for name, r := range map[string]Resource{"good": goodResource(), "bad": badResource()} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				judge(b, e, Input{Kind: KindTemplate, Stage: StagePlan, Resource: r})
+			}
+		})
+	}
+	long := goodResource()
+	for i := range 200 {
+		long.Network.Egress = append(long.Network.Egress, Egress{Host: new(fmt.Sprintf("h%d.example.com", i))})
+	}
+	b.Run("200 egress rules", func(b *testing.B) {
+		for b.Loop() {
+			judge(b, e, Input{Kind: KindTemplate, Stage: StagePlan, Resource: long})
+		}
+	})
+}
+
+func BenchmarkGuard(b *testing.B) {
+	g := load(b, Options{}).Guard()
+	req := sandbox.Request{Backend: driver.Info{Name: "memory"}, Spec: goodSpec(), Plan: driver.Plan{Isolation: driver.Container}}
+	for b.Loop() {
+		if v, err := g.Judge(b.Context(), req); err != nil || v.Decision != sandbox.Allow {
+			b.Fatal(err, v.Decision)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const docsDir = "../docs/policies"
+
+// TestDocs holds docs/policies against the rules: a page for each, made from
+// its METADATA and examples, and an index.
+func TestDocs(t *testing.T) {
+	own, err := builtinRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := map[string][]example{}
+	for _, r := range own.rules {
+		examples[r.ID] = readExamples(t, r)
+	}
+	if *update {
+		if err := os.MkdirAll(docsDir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rules := load(t, Options{}).Rules()
+	var index bytes.Buffer
+	index.WriteString(indexHead)
+	want := []string{"README.md"}
+	for _, r := range rules {
+		name := r.ID + ".md"
+		want = append(want, name)
+		fmt.Fprintf(&index, "| [%s](%s) | %s | %s | %s | %s |\n", r.ID, name, r.Title, r.Severity, r.Effect, join(r.Kinds))
+		generated(t, filepath.Join(docsDir, name), page(r, examples[r.ID]))
+	}
+	index.WriteString(indexFoot)
+	generated(t, filepath.Join(docsDir, "README.md"), index.Bytes())
+
+	entries, err := os.ReadDir(docsDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !slices.Contains(want, e.Name()) {
+			t.Errorf("%s belongs to no rule", filepath.Join(docsDir, e.Name()))
+		}
+	}
+}
+
+const (
+	madeBy    = "<!-- Made from the rules by: go test ./policy -update -->\n"
+	indexHead = madeBy + `
+# Policy rules
+
+Every template, network policy, reaper schedule and sandbox is judged by these rules: in ` + "`terraform plan`" + `, again at apply, and when a
+program creates a sandbox. The worst answer counts: error, deny, unknown, warn, allow.
+
+| rule | | severity | effect | judges |
+|---|---|---|---|---|
+`
+	indexFoot = `
+There is no SBX-NET-001, "egress denies by default": no configuration can express an egress that allows by default. A network that
+nobody mentions reaches nothing, and what opens everything by a list is SBX-NET-002's matter.
+`
+)
+
+func page(r RuleInfo, examples []example) []byte {
+	var b bytes.Buffer
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
+	p("%s\n# %s: %s\n\n%s\n\n", madeBy, r.ID, r.Title, r.Description)
+	p("| | |\n|---|---|\n| severity | %s |\n| effect | %s |\n| judges | %s |\n| when | %s |\n\n",
+		r.Severity, r.Effect, join(r.Kinds), join(r.Stages))
+	p("## What to do\n\n%s\n", r.Remediation)
+	if len(r.Params) > 0 {
+		p("\n## Parameters\n\n| name | default | | stricter |\n|---|---|---|---|\n")
+		for _, param := range r.Params {
+			value, err := json.Marshal(param.Default)
+			if err != nil {
+				panic(err)
+			}
+			p("| `%s` | `%s` | %s | %s |\n", param.Name, value, param.Description, tighter[param.Tighten])
+		}
+	}
+	headings := map[string]string{"pass": "Passes", "fail": "Denied", "warn": "Warned of", "unknown": "Unknown in a plan, denied if still unknown at apply"}
+	for _, expect := range []string{"fail", "warn", "pass", "unknown"} {
+		var rows bytes.Buffer
+		for _, ex := range examples {
+			if ex.Expect == expect {
+				fmt.Fprintf(&rows, "| %s | %s |\n", ex.Name, ex.short())
+			}
+		}
+		if rows.Len() > 0 {
+			p("\n## %s\n\n| | |\n|---|---|\n%s", headings[expect], rows.Bytes())
+		}
+	}
+	p("\n## Why, and who else says so\n\n")
+	for _, s := range r.Sources {
+		p("- %s: %s\n", s.Document, s.Section)
+	}
+	return b.Bytes()
+}
+
+var tighter = map[string]string{"lower": "a lower number", "higher": "a higher number", "fewer": "fewer entries", "more": "more entries", "rank": "a higher tier"}
+
+// short is the part of an example that matters, in the words of the resource.
+func (ex example) short() string {
+	var parts []string
+	if len(ex.Resource) > 0 {
+		var out bytes.Buffer
+		if err := json.Compact(&out, ex.Resource); err != nil {
+			panic(err)
+		}
+		parts = append(parts, "`"+out.String()+"`")
+	}
+	if ex.Image != nil {
+		parts = append(parts, fmt.Sprintf("image `%q`", *ex.Image))
+	}
+	if len(ex.Env) > 0 {
+		raw, err := json.Marshal(ex.Env)
+		if err != nil {
+			panic(err)
+		}
+		parts = append(parts, "env `"+string(raw)+"`")
+	}
+	if len(ex.Unknown) > 0 {
+		parts = append(parts, "unknown: `"+strings.Join(ex.Unknown, "`, `")+"`")
+	}
+	if len(ex.Params) > 0 {
+		raw, err := json.Marshal(ex.Params)
+		if err != nil {
+			panic(err)
+		}
+		parts = append(parts, "with the parameters `"+string(raw)+"`")
+	}
+	return strings.ReplaceAll(strings.Join(parts, "; "), "|", `\|`)
+}
+
+func join[T ~string](items []T) string {
+	var out []string
+	for _, i := range items {
+		out = append(out, strings.ReplaceAll(string(i), "_", " "))
+	}
+	return strings.Join(out, ", ")
+}
