@@ -25,7 +25,7 @@ type Backend struct {
 	endpoint   atomic.Pointer[endpoint]
 	host       atomic.Pointer[host]
 
-	removeLimit time.Duration // for one removal, verified
+	removeLimit, createGrace, searchLimit time.Duration
 
 	images imageCache
 	helper helperCheck
@@ -58,7 +58,7 @@ func open(opts Options, env environment) *Backend {
 		opts:        opts,
 		info:        driver.Info{Name: Name, Capabilities: caps, Isolation: driver.Container, DefaultImage: opts.Image},
 		connecting:  make(chan struct{}, 1),
-		removeLimit: removeLimit,
+		removeLimit: removeLimit, createGrace: createGrace, searchLimit: searchLimit,
 	}
 	b.candidates = func() ([]endpoint, error) { return opts.candidates(env) }
 	return b

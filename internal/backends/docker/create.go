@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
@@ -16,11 +15,6 @@ import (
 )
 
 const (
-	// createGrace is how long an answer to a create is waited for after the
-	// caller went away: without it nobody knows what to remove.
-	createGrace = 5 * time.Second
-	createLimit = 60 * time.Second
-
 	// greetLimit bounds the time from start to attestation.
 	greetLimit = 30 * time.Second
 )
@@ -41,13 +35,22 @@ func (b *Backend) Create(ctx context.Context, spec driver.Spec) (driver.Sandbox,
 	if err != nil {
 		return nil, fail(ctx, "create", "", err)
 	}
-	id, err := b.createContainer(ctx, cli, o)
+	id, warnings, err := b.createContainer(ctx, cli, "create", o.options())
+	if absent(err) && !errors.Is(err, driver.CodeLeaked) {
+		// The image went away since it was looked at.
+		b.images.drop(spec.Image)
+		parsed, _ := driver.ParseImage(spec.Image)
+		return nil, fail(ctx, "create", "", noImage(spec.Image, parsed))
+	}
 	if err != nil {
 		return nil, err
 	}
-	sb, err := b.bringUp(ctx, cli, o, id)
+	var sb *sandbox
+	if err = refuseWarnings(warnings); err == nil {
+		sb, err = b.bringUp(ctx, cli, o, id)
+	}
 	if err != nil {
-		return nil, b.undo(ctx, cli, id, err)
+		return nil, b.undo(ctx, cli, "create", id, err)
 	}
 	return sb, nil
 }
@@ -72,59 +75,6 @@ func (b *Backend) prepare(ctx context.Context, cli *client.Client, spec driver.S
 	// Names hold whole seconds; never below what was asked for.
 	o.deadline = o.created.Add(spec.Lifetime + time.Second - 1).Truncate(time.Second)
 	return o, nil
-}
-
-// createContainer makes the container, and does not give up on the answer:
-// a request that was sent may have made one, whoever has stopped waiting.
-func (b *Backend) createContainer(ctx context.Context, cli *client.Client, o order) (string, error) {
-	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), createLimit)
-	defer cancel()
-	type answer struct {
-		res client.ContainerCreateResult
-		err error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		res, err := cli.ContainerCreate(call, o.options())
-		answered <- answer{res, err}
-	}()
-	var a answer
-	select {
-	case a = <-answered:
-	case <-ctx.Done():
-		grace := time.AfterFunc(createGrace, cancel)
-		a = <-answered
-		grace.Stop()
-	}
-	if a.err == nil && a.res.ID == "" {
-		a.err = errors.New("the engine gave no id")
-	}
-	switch {
-	case a.err == nil:
-		if err := refuseWarnings(a.res.Warnings); err != nil {
-			return "", b.undo(ctx, cli, a.res.ID, err)
-		}
-		return a.res.ID, nil
-	case refusedOutright(a.err):
-		if absent(a.err) {
-			// The image went away since it was looked at.
-			b.images.drop(o.spec.Image)
-			parsed, _ := driver.ParseImage(o.spec.Image)
-			a.err = noImage(o.spec.Image, parsed)
-		}
-		return "", fail(ctx, "create", "", a.err)
-	}
-	return "", b.undo(ctx, cli, o.name(), a.err)
-}
-
-// refusedOutright reports whether the engine, or the way to it, said no
-// before anything was made.
-func refusedOutright(err error) bool {
-	text := err.Error()
-	return absent(err) || cerrdefs.IsConflict(err) || cerrdefs.IsInvalidArgument(err) || cerrdefs.IsUnauthorized(err) ||
-		cerrdefs.IsPermissionDenied(err) || cerrdefs.IsNotImplemented(err) ||
-		strings.Contains(text, "Cannot connect to the Docker daemon") || strings.Contains(text, "failed to connect to the docker API") ||
-		strings.Contains(text, "permission denied while trying to connect")
 }
 
 // refuseWarnings stops where an engine creates a container without a cap and

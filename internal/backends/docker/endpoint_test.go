@@ -179,21 +179,26 @@ func TestAnEngineThatIsDownIsAnErrorWithinSeconds(t *testing.T) {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			for what, err := range map[string]error{
-				"create": second(b.Create(t.Context(), testSpec("x"))),
-				"attach": second(b.Attach(t.Context(), strings.Repeat("0", 64))),
-				"delete": b.DeleteSchedule(t.Context(), "x"),
-			} {
-				if !errors.Is(err, driver.CodeUnavailable) || !strings.Contains(err.Error(), "sandboxio doctor") {
+			calls := map[string]func() error{
+				"create": func() error { return second(b.Create(t.Context(), testSpec("x"))) },
+				"attach": func() error { return second(b.Attach(t.Context(), strings.Repeat("0", 64))) },
+				"delete": func() error { return b.DeleteSchedule(t.Context(), "x") },
+				"list": func() error {
+					for _, err := range b.List(t.Context(), nil) {
+						return err
+					}
+					return nil
+				},
+			}
+			if name == "a mute socket" { // each call takes its time
+				calls = map[string]func() error{"create": calls["create"]}
+			}
+			for what, call := range calls {
+				if err := call(); !errors.Is(err, driver.CodeUnavailable) || !strings.Contains(err.Error(), "sandboxio doctor") {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
-			for _, err := range b.List(t.Context(), nil) {
-				if !errors.Is(err, driver.CodeUnavailable) {
-					t.Errorf("list: %v", err)
-				}
-			}
-			if d := time.Since(began); d > 5*pingLimit {
+			if d := time.Since(began); d > 2*pingLimit {
 				t.Errorf("it took %v", d)
 			}
 		})

@@ -134,6 +134,7 @@ func (f *fakeEngine) open(t *testing.T) *Backend {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
+	b.createGrace, b.searchLimit = 200*time.Millisecond, 200*time.Millisecond
 	return b
 }
 

@@ -1,6 +1,8 @@
 package docker
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"regexp"
 	"strconv"
 	"strings"
@@ -79,4 +81,11 @@ func managed(labels map[string]string, entrypoint string, mounts []container.Mou
 		}
 	}
 	return false
+}
+
+// nonce makes a name this call's own.
+func nonce() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
 }

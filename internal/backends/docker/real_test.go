@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -187,4 +187,35 @@ func eventually(t testing.TB, d time.Duration, what string, ok func() bool) {
 	}
 }
 
-var _ = guest.Dir
+func looseConfig(image string, cmd ...string) *container.Config {
+	return &container.Config{Image: image, Entrypoint: cmd[:1], Cmd: cmd[1:]}
+}
+
+// runRaw starts a container that has nothing to do with us, and gives what it
+// printed.
+func runRaw(t testing.TB, b *Backend, id string) string {
+	t.Helper()
+	cli := raw(t, b)
+	if _, err := cli.ContainerStart(t.Context(), id, client.ContainerStartOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w := cli.ContainerWait(t.Context(), id, client.ContainerWaitOptions{})
+	select {
+	case <-w.Result:
+	case err := <-w.Error:
+		t.Fatal(err)
+	}
+	said, err := logs(t.Context(), cli, id, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// cleanup gives a context for functions of t.Cleanup, in which the test's own
+// has ended.
+func cleanup(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -70,10 +70,10 @@ func bounded(ctx context.Context, call func(context.Context) error) error {
 
 // undo removes what a failed call made, whether or not the caller still
 // waits, and gives the error for both.
-func (b *Backend) undo(ctx context.Context, cli *client.Client, id string, cause error) error {
-	err := fail(ctx, "create", id, cause)
+func (b *Backend) undo(ctx context.Context, cli *client.Client, op, id string, cause error) error {
+	err := fail(ctx, op, id, cause)
 	if rerr := b.remove(context.WithoutCancel(ctx), cli, id); rerr != nil {
-		err = errors.Join(err, leaked("create", id, rerr))
+		err = errors.Join(err, leaked(op, id, rerr))
 	}
 	return err
 }

@@ -3,8 +3,6 @@ package docker
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,29 +97,27 @@ func (b *Backend) putSchedule(ctx context.Context, cli *client.Client, s driver.
 	if err != nil {
 		return none, err
 	}
-	res, err := cli.ContainerCreate(ctx, opts)
+	id, warnings, err := b.createContainer(ctx, cli, "schedule", opts)
 	if err != nil {
-		// The name is random: whatever carries it is this call's.
-		if !refusedOutright(err) {
-			err = b.undo(ctx, cli, opts.Name, err)
-		}
 		return none, err
 	}
-	if _, err = cli.ContainerStart(ctx, res.ID, client.ContainerStartOptions{}); err == nil {
-		err = settle(ctx, cli, res.ID)
+	if err = refuseWarnings(warnings); err == nil {
+		if _, err = cli.ContainerStart(ctx, id, client.ContainerStartOptions{}); err == nil {
+			err = settle(ctx, cli, id)
+		}
 	}
 	if err != nil {
-		return none, b.undo(ctx, cli, res.ID, err)
+		return none, b.undo(ctx, cli, "schedule", id, err)
 	}
 	for _, old := range before {
 		if err := b.remove(ctx, cli, old.ID); err != nil {
 			return none, leaked("schedule", old.ID, err)
 		}
 	}
-	if _, err := cli.ContainerRename(ctx, res.ID, client.ContainerRenameOptions{NewName: keeperPrefix + s.Name}); err != nil {
+	if _, err := cli.ContainerRename(ctx, id, client.ContainerRenameOptions{NewName: keeperPrefix + s.Name}); err != nil {
 		return none, err
 	}
-	return driver.ScheduleStatus{Schedule: s, ID: res.ID, Running: true, Image: image}, nil
+	return driver.ScheduleStatus{Schedule: s, ID: id, Running: true, Image: image}, nil
 }
 
 func (b *Backend) keeperOptions(s driver.Schedule, image string) (client.ContainerCreateOptions, error) {
@@ -133,11 +129,9 @@ func (b *Backend) keeperOptions(s driver.Schedule, image string) (client.Contain
 	if err != nil {
 		return client.ContainerCreateOptions{}, err
 	}
-	var nonce [4]byte
-	_, _ = rand.Read(nonce[:])
 	no, pids := false, int64(keeperPIDs)
 	return client.ContainerCreateOptions{
-		Name: keeperPrefix + s.Name + "-new-" + hex.EncodeToString(nonce[:]),
+		Name: keeperPrefix + s.Name + "-new-" + nonce(),
 		Config: &container.Config{
 			Image: image, User: "0:0", Entrypoint: []string{keeperBinary}, Cmd: args, WorkingDir: "/", Hostname: hostname,
 			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
@@ -179,7 +173,7 @@ func settle(ctx context.Context, cli *client.Client, id string) error {
 		if err != nil {
 			return unsettled(ctx, err)
 		}
-		said, err := logs(ctx, cli, id)
+		said, err := logs(ctx, cli, id, 5)
 		if err != nil {
 			return unsettled(ctx, err)
 		}
@@ -211,8 +205,8 @@ func unsettled(ctx context.Context, err error) error {
 }
 
 // logs gives the last lines that a keeper wrote.
-func logs(ctx context.Context, cli *client.Client, id string) (string, error) {
-	res, err := cli.ContainerLogs(ctx, id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Tail: "5"})
+func logs(ctx context.Context, cli *client.Client, id string, lines int) (string, error) {
+	res, err := cli.ContainerLogs(ctx, id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Tail: strconv.Itoa(lines)})
 	if err != nil {
 		return "", err
 	}

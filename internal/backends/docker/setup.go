@@ -242,7 +242,8 @@ func (b *Backend) fillVolume(ctx context.Context, cli *client.Client, image stri
 }
 
 func (b *Backend) readBack(ctx context.Context, cli *client.Client, image string, h *helper) (err error) {
-	res, err := cli.ContainerCreate(ctx, client.ContainerCreateOptions{
+	id, _, err := b.createContainer(ctx, cli, "setup", client.ContainerCreateOptions{
+		Name:   namePrefix + "helper-" + nonce(),
 		Config: &container.Config{Image: image, Labels: map[string]string{driver.LabelManaged: "true", driver.LabelRole: driver.RoleHelper}},
 		HostConfig: &container.HostConfig{NetworkMode: "none", ReadonlyRootfs: true,
 			Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: h.volume, Target: guest.Dir}}},
@@ -251,9 +252,9 @@ func (b *Backend) readBack(ctx context.Context, cli *client.Client, image string
 		return err
 	}
 	defer func() {
-		if rerr := b.remove(context.WithoutCancel(ctx), cli, res.ID); rerr != nil {
-			err = errors.Join(err, leaked("setup", res.ID, rerr))
+		if rerr := b.remove(context.WithoutCancel(ctx), cli, id); rerr != nil {
+			err = errors.Join(err, leaked("setup", id, rerr))
 		}
 	}()
-	return readHelper(ctx, cli, h, res.ID)
+	return readHelper(ctx, cli, h, id)
 }
