@@ -61,7 +61,7 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Clien
 		return nil, ctx.Err()
 	}
 	if err == nil {
-		c.mux, err = yamux.Client(conn, muxConfig())
+		c.mux, err = yamux.Client(wire.Join(conn), muxConfig())
 	}
 	if err != nil {
 		_ = conn.Close()
@@ -69,6 +69,7 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Clien
 	}
 	// The guest opens no streams; from now on yamux resets any.
 	_ = c.mux.GoAway()
+	go c.live()
 	return c, nil
 }
 
@@ -106,11 +107,33 @@ func (c *Client) greet(conn io.ReadWriter) error {
 func muxConfig() *yamux.Config {
 	cfg := yamux.DefaultConfig()
 	cfg.LogOutput = io.Discard // it would print what the guest sends
-	// The guest watches us. A paused sandbox answers nothing for as long as
-	// it is paused, and is not lost for that; callers bring a context.
+	// A paused sandbox answers nothing for as long as it is paused, and is
+	// not lost for that; callers bring a context.
 	cfg.EnableKeepAlive = false
 	cfg.StreamOpenTimeout = 0
+	cfg.ConnectionWriteTimeout = 30 * time.Second
 	return cfg
+}
+
+// live gives the guest a sign of life every second until the connection ends.
+// The guest gives a silent owner up; nobody here waits for its answers.
+func (c *Client) live() {
+	const unanswered = 8
+	under := make(chan struct{}, unanswered)
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-c.Done():
+			return
+		case <-ticker.C:
+		}
+		select {
+		case under <- struct{}{}:
+			go func() { _, _ = c.mux.Ping(); <-under }()
+		default: // paused, it seems
+		}
+	}
 }
 
 // Hello is what the guest said of itself.

@@ -69,6 +69,11 @@ func run(boot wire.Boot) error {
 	if err != nil {
 		return err
 	}
+	ready := make(chan error)
+	go g.reaper.fork(ready)
+	if err := <-ready; err != nil {
+		return err
+	}
 	go g.reaper.loop()
 	go g.watchSignals()
 	go g.watchClock()
@@ -153,16 +158,21 @@ func takeStdio() (in, out *os.File, err error) {
 }
 
 func startThreads() {
-	var all sync.WaitGroup
+	// A goroutine that waits while locked to its thread keeps it, so that the
+	// next one needs another; unlocked, they stay for Go to use.
+	var locked, all sync.WaitGroup
+	release := make(chan struct{})
+	locked.Add(threadsAhead)
 	for range threadsAhead {
 		all.Go(func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			nap := unix.NsecToTimespec(20e6)
-			// Behind Go's back, so that each call keeps its own thread.
-			_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, addr(&nap), 0, 0)
+			locked.Done()
+			<-release
 		})
 	}
+	locked.Wait()
+	close(release)
 	all.Wait()
 }
 

@@ -20,27 +20,42 @@ type marked struct {
 	dead bool // a zombie, all threads of it
 }
 
-// scan finds the marked processes that match.
-func scan(match func(mark uint32) bool) ([]marked, error) {
+// scan visits the marked processes that match, each as soon as it is found.
+func scan(match func(mark uint32) bool, visit func(m marked, signal func(unix.Signal))) error {
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	names, err := dir.Readdirnames(-1)
 	_ = dir.Close()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []marked
 	buf := make([]byte, 8<<10)
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil && pid > 1 {
-			if m, ok := look(pid, buf); ok && match(m.mark) {
-				out = append(out, m)
-			}
+			visitOne(pid, buf, match, visit)
 		}
 	}
-	return out, nil
+	return nil
+}
+
+// visitOne holds the process before it looks at it, so that what is signalled
+// is what was seen, and no other that was given the pid in the meantime.
+func visitOne(pid int, buf []byte, match func(uint32) bool, visit func(marked, func(unix.Signal))) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err == unix.ESRCH {
+		return
+	}
+	signal := func(sig unix.Signal) { _ = unix.PidfdSendSignal(fd, sig, nil, 0) }
+	if err != nil { // a kernel, or a seccomp profile, without pidfds
+		signal = func(sig unix.Signal) { _ = unix.Kill(pid, sig) }
+	} else {
+		defer unix.Close(fd)
+	}
+	if m, ok := look(pid, buf); ok && match(m.mark) {
+		visit(m, signal)
+	}
 }
 
 // look reads one process's mark.
@@ -91,19 +106,17 @@ const killWithin = 10 * time.Second
 func kill(match func(mark uint32) bool) error {
 	deadline := time.Now().Add(killWithin)
 	for pause := 200 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
-		found, err := stop(match, deadline)
-		if err != nil {
+		alive, err := stop(match, deadline)
+		if err != nil || !alive {
 			return err
 		}
-		alive := false
-		for _, m := range found {
+		err = scan(match, func(m marked, signal func(unix.Signal)) {
 			if !m.dead {
-				alive = true
-				signalMarked(m, unix.SIGKILL)
+				signal(unix.SIGKILL)
 			}
-		}
-		if !alive {
-			return nil
+		})
+		if err != nil {
+			return err
 		}
 		if time.Now().After(deadline) {
 			return errors.New("processes do not end")
@@ -112,43 +125,22 @@ func kill(match func(mark uint32) bool) error {
 	}
 }
 
-// stop stops to a fixpoint and returns what it found.
-func stop(match func(mark uint32) bool, deadline time.Time) ([]marked, error) {
+// stop stops to a fixpoint and reports whether there was any process alive.
+func stop(match func(mark uint32) bool, deadline time.Time) (alive bool, err error) {
 	known := map[int]bool{}
 	for {
-		found, err := scan(match)
-		if err != nil {
-			return nil, err
-		}
 		fresh := false
-		for _, m := range found {
+		err := scan(match, func(m marked, signal func(unix.Signal)) {
 			if !m.dead && !known[m.pid] {
 				known[m.pid], fresh = true, true
-				signalMarked(m, unix.SIGSTOP)
+				signal(unix.SIGSTOP)
 			}
+		})
+		if err != nil {
+			return false, err
 		}
 		if !fresh || time.Now().After(deadline) {
-			return found, nil
-		}
-	}
-}
-
-// signalMarked signals m's process, and no other that was given its pid in
-// the meantime: it looks again once it holds the process.
-func signalMarked(m marked, sig unix.Signal) {
-	fd, err := unix.PidfdOpen(m.pid, 0)
-	if err != nil {
-		if err != unix.ESRCH { // a kernel, or a seccomp profile, without pidfds
-			if now, ok := look(m.pid, make([]byte, 8<<10)); ok && now.mark == m.mark {
-				_ = unix.Kill(m.pid, sig)
-			}
-		}
-		return
-	}
-	defer unix.Close(fd)
-	if now, ok := look(m.pid, make([]byte, 8<<10)); ok && now.mark == m.mark {
-		if err := unix.PidfdSendSignal(fd, sig, nil, 0); err != nil && err != unix.ESRCH {
-			_ = unix.Kill(m.pid, sig)
+			return len(known) > 0, nil
 		}
 	}
 }

@@ -3,21 +3,38 @@ package pid1
 import (
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // reaper starts every process and waits for every one, orphans included: two
 // who wait would take each other's exits.
 type reaper struct {
-	adj *oomAdj
+	adj   *oomAdj
+	forks chan func()
 
 	mu      sync.Mutex // held from before a fork until its pid is known
 	waiting map[int]chan syscall.WaitStatus
 }
 
 func newReaper(adj *oomAdj) *reaper {
-	return &reaper{adj: adj, waiting: map[int]chan syscall.WaitStatus{}}
+	return &reaper{adj: adj, forks: make(chan func()), waiting: map[int]chan syscall.WaitStatus{}}
+}
+
+// workloadNice leaves PID 1 the time to end a workload that takes all of it.
+const workloadNice = 10
+
+// fork makes all children, on one thread: they inherit its niceness, which
+// PID 1's other threads do not share, and which nobody here may lower again.
+func (r *reaper) fork(ready chan<- error) {
+	runtime.LockOSThread()
+	ready <- unix.Setpriority(unix.PRIO_PROCESS, 0, workloadNice)
+	for do := range r.forks {
+		do()
+	}
 }
 
 // start forks and executes. The channel gives the exit status, once.
@@ -27,7 +44,14 @@ func (r *reaper) start(argv0 string, argv []string, attr *syscall.ProcAttr) (<-c
 	if err := r.adj.raise(); err != nil {
 		return nil, err
 	}
-	pid, err := syscall.ForkExec(argv0, argv, attr)
+	var pid int
+	var err error
+	forked := make(chan struct{})
+	r.forks <- func() {
+		pid, err = syscall.ForkExec(argv0, argv, attr)
+		close(forked)
+	}
+	<-forked
 	r.adj.lower()
 	if err != nil {
 		return nil, err

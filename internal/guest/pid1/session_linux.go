@@ -3,18 +3,22 @@ package pid1
 import (
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
+	"golang.org/x/sys/unix"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest/wire"
 )
 
-// Keepalive of every connection: stdin's end alone misses an owner that was
-// stopped, a daemon that was killed, a link that is half open.
+// A connection is lost when nothing is heard for so many ticks, though the
+// host sends a sign of life every second: stdin's end alone misses an owner
+// that was stopped, a daemon that was killed, a link that is half open. Ticks
+// are counted, not time, which passes while a sandbox is paused.
 const (
-	keepAliveEvery = 2 * time.Second
-	keepAliveWait  = 3 * time.Second
+	tick        = time.Second / 2
+	silentTicks = 9
 )
 
 // session is one connection from the host: the owner's, or a bridge's.
@@ -49,18 +53,25 @@ func (g *guest) serve(conn io.ReadWriteCloser) {
 func (g *guest) talk(conn io.ReadWriteCloser) {
 	cfg := yamux.DefaultConfig()
 	cfg.LogOutput = io.Discard
-	cfg.KeepAliveInterval, cfg.ConnectionWriteTimeout = keepAliveEvery, keepAliveWait
-	mux, err := yamux.Server(&joiner{ReadWriteCloser: conn}, cfg)
+	cfg.EnableKeepAlive = false
+	// Writing waits for as long as there is a connection: giving up would
+	// lose output.
+	cfg.ConnectionWriteTimeout = 24 * time.Hour
+	heard := &hearing{ReadWriteCloser: conn}
+	mux, err := yamux.Server(wire.Join(heard), cfg)
 	if err != nil {
 		_ = conn.Close()
 		return
 	}
 	s := &session{g: g, mux: mux, over: make(chan struct{}), data: map[uint64]chan *yamux.Stream{}, marks: map[uint32]bool{}}
 	go s.streams()
-	<-mux.CloseChan()
+	lost := heard.silence(mux.CloseChan())
 	close(s.over)
 	if conn == g.owner {
-		return // everything ends
+		return // everything ends, without waiting for anything
+	}
+	if lost {
+		go mux.Close()
 	}
 	_ = kill(s.mine)
 }
@@ -180,12 +191,9 @@ func (s *session) own(mark uint32, outlives bool) {
 		return
 	}
 	alive := map[uint32]bool{}
-	found, err := scan(func(uint32) bool { return true })
+	err := scan(func(uint32) bool { return true }, func(m marked, _ func(unix.Signal)) { alive[m.mark] = true })
 	if err != nil {
 		return
-	}
-	for _, m := range found {
-		alive[m.mark] = true
 	}
 	for old := range s.marks {
 		if old != mark && !alive[old] {
@@ -218,25 +226,34 @@ func (g *guest) extend(lifetime time.Duration) *wire.Failure {
 	return nil
 }
 
-// joiner sends a yamux header together with its body: one write to the pipe,
-// and one message of the engine's, in place of two.
-type joiner struct {
+// hearing notes that something came from the host.
+type hearing struct {
 	io.ReadWriteCloser
-	buf []byte
+	something atomic.Bool
 }
 
-const muxHeader = 12
+func (h *hearing) Read(b []byte) (int, error) {
+	n, err := h.ReadWriteCloser.Read(b)
+	if n > 0 {
+		h.something.Store(true)
+	}
+	return n, err
+}
 
-func (j *joiner) Write(b []byte) (int, error) { // called by one goroutine
-	if len(j.buf) == 0 && len(b) == muxHeader && b[1] == 0 && b[8]|b[9]|b[10]|b[11] != 0 {
-		j.buf = append(j.buf, b...) // a data frame's header; its body follows
-		return len(b), nil
+// silence waits for the connection's end, and returns true if it must be
+// taken for lost.
+func (h *hearing) silence(closed <-chan struct{}) bool {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for silent := 0; silent < silentTicks; silent++ {
+		select {
+		case <-closed:
+			return false
+		case <-ticker.C:
+			if h.something.Swap(false) {
+				silent = -1
+			}
+		}
 	}
-	if len(j.buf) == 0 {
-		return j.ReadWriteCloser.Write(b)
-	}
-	j.buf = append(j.buf, b...)
-	_, err := j.ReadWriteCloser.Write(j.buf)
-	j.buf = j.buf[:0]
-	return len(b), err
+	return true
 }

@@ -50,6 +50,9 @@ func peerOf(conn *net.UnixConn) (*unix.Ucred, error) {
 // bridge joins a pair of files to PID 1's socket until either side ends. It
 // makes sure that PID 1 is who answers.
 func bridge(in io.Reader, out io.Writer) error {
+	if os.Getuid() != 0 {
+		return errors.New("the bridge must run as uid 0")
+	}
 	conn, err := dial()
 	if err != nil {
 		return err
