@@ -28,16 +28,27 @@ func (r imports) check(t *tree) []finding {
 	return found
 }
 
-// check finds what the packages of the rule pull in against it.
+// check finds what the packages of the rule pull in against it, and by whom.
 func (r reach) check(packages []listed) []finding {
+	importers := map[string][]string{}
+	for _, p := range packages {
+		for _, imported := range p.Imports {
+			importers[imported] = append(importers[imported], p.ImportPath)
+		}
+	}
 	var found []finding
 	for _, p := range packages {
-		if r.who == nil && p.Name != "main" || r.who != nil && !anyMatches(r.who, p.ImportPath) {
+		if !strings.HasPrefix(p.ImportPath, ".") || r.who == nil && p.Name != "main" || r.who != nil && !anyMatches(r.who, p.ImportPath) {
 			continue
 		}
 		for _, dep := range p.Deps {
-			if !allowed(r.only, r.never, dep) {
-				found = append(found, finding{p.ImportPath, "reaches " + dep})
+			if allowed(r.only, r.never, dep) {
+				continue
+			}
+			for _, by := range importers[dep] {
+				if (by == p.ImportPath || slices.Contains(p.Deps, by)) && !anyMatches(r.past, by) {
+					found = append(found, finding{p.ImportPath, fmt.Sprintf("reaches %s by %s", dep, by)})
+				}
 			}
 		}
 	}

@@ -83,42 +83,70 @@ func TestImportRules(t *testing.T) {
 func TestReachRules(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		rule string
-		bad  listed
-		good listed
-		want string
+		name, rule string
+		who        listed
+		by         string // who imports what is reached: itself, or a package in between
+		reached    string
+		want       string
 	}{
 		{
-			rule: "a program with only sandbox compiles no third-party package",
-			bad:  listed{ImportPath: "./sandbox/memory", Name: "memory", Deps: []string{"context", "github.com/google/go-cmp/cmp"}},
-			good: listed{ImportPath: "./sandbox/memory", Name: "memory", Deps: []string{"context", "./sandbox/driver"}},
-			want: "reaches github.com/google/go-cmp/cmp",
+			name: "sandbox compiles a third party's package", rule: "a program with only sandbox compiles no third-party package",
+			who: listed{ImportPath: "./sandbox/memory"}, by: "./sandbox/memory", reached: "github.com/google/go-cmp/cmp",
+			want: "reaches github.com/google/go-cmp/cmp by ./sandbox/memory",
 		},
 		{
-			rule: "testing reaches no binary",
-			bad:  listed{ImportPath: "./cmd/sandboxio", Name: "main", Deps: []string{"fmt", "testing"}},
-			good: listed{ImportPath: "./sandbox/drivertest", Name: "drivertest", Deps: []string{"testing"}},
-			want: "reaches testing",
+			name: "sandbox compiles the standard library", rule: "a program with only sandbox compiles no third-party package",
+			who: listed{ImportPath: "./sandbox/memory"}, by: "./sandbox/driver", reached: "context",
 		},
 		{
-			rule: "the guest is the standard library, x/sys and yamux",
-			bad:  listed{ImportPath: "./cmd/sandboxio-guest", Name: "main", Deps: []string{"os", "google.golang.org/grpc"}},
-			good: listed{ImportPath: "./cmd/sandboxio-guest", Name: "main", Deps: []string{"os", "github.com/hashicorp/yamux"}},
-			want: "reaches google.golang.org/grpc",
+			name: "a binary reaches testing", rule: "testing reaches no binary",
+			who: listed{ImportPath: "./cmd/sandboxio", Name: "main"}, by: "./internal/cli", reached: "testing",
+			want: "reaches testing by ./internal/cli",
+		},
+		{
+			name: "a binary reaches the judge of drivers", rule: "testing reaches no binary",
+			who: listed{ImportPath: "./cmd/sandboxio", Name: "main"}, by: "./internal/cli", reached: "./sandbox/drivertest",
+			want: "reaches ./sandbox/drivertest by ./internal/cli",
+		},
+		{
+			name: "the provider gets testing from the library that serves Terraform", rule: "testing reaches no binary",
+			who: listed{ImportPath: ".", Name: "main"}, by: "github.com/hashicorp/go-plugin", reached: "testing",
+		},
+		{
+			name: "a library of ours is for tests", rule: "testing reaches no binary",
+			who: listed{ImportPath: "./internal/acctest", Name: "acctest"}, by: "./sandbox/drivertest", reached: "testing",
+		},
+		{
+			name: "the guest carries a third party's package", rule: "the guest is the standard library, x/sys and yamux",
+			who: listed{ImportPath: "./cmd/sandboxio-guest", Name: "main"}, by: "./internal/guest/pid1", reached: "google.golang.org/grpc",
+			want: "reaches google.golang.org/grpc by ./internal/guest/pid1",
+		},
+		{
+			name: "the guest carries yamux", rule: "the guest is the standard library, x/sys and yamux",
+			who: listed{ImportPath: "./cmd/sandboxio-guest", Name: "main"}, by: "./internal/guest/pid1", reached: "github.com/hashicorp/yamux",
 		},
 	}
-	tested := map[string]bool{}
+	shown := map[string]bool{}
 	for _, tt := range tests {
-		tested[tt.rule] = true
-		for _, r := range reachRules {
-			if r.name == tt.rule {
-				one(t, r.check([]listed{tt.bad}), tt.want)
-				one(t, r.check([]listed{tt.good}), "")
+		shown[tt.rule] = shown[tt.rule] || tt.want != ""
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			graph := []listed{tt.who}
+			if tt.by == tt.who.ImportPath {
+				graph[0].Imports, graph[0].Deps = []string{tt.reached}, []string{tt.reached}
+			} else {
+				graph[0].Imports, graph[0].Deps = []string{tt.by}, []string{tt.by, tt.reached}
+				graph = append(graph, listed{ImportPath: tt.by, Imports: []string{tt.reached}, Deps: []string{tt.reached}})
 			}
-		}
+			for _, r := range reachRules {
+				if r.name == tt.rule {
+					one(t, r.check(graph), tt.want)
+				}
+			}
+		})
 	}
 	for _, r := range reachRules {
-		if !tested[r.name] || r.why == "" {
+		if !shown[r.name] || r.why == "" {
 			t.Errorf("rule %q has no test that shows it fail, or no why", r.name)
 		}
 	}

@@ -15,13 +15,14 @@ import (
 type listed struct {
 	ImportPath string
 	Name       string
+	Imports    []string
 	Deps       []string
 }
 
-// goList asks the go command what each of our packages compiles on a platform.
-// Dependencies of ours are written as patterns write them.
+// goList asks the go command what each of our packages compiles on a platform:
+// all packages that takes, others' included. Ours are written as patterns do.
 func goList(ctx context.Context, root, goos string, t *tree) ([]listed, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-json=ImportPath,Name,Deps", "./...")
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Name,Imports,Deps", "./...")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
 	var stderr bytes.Buffer
@@ -39,8 +40,10 @@ func goList(ctx context.Context, root, goos string, t *tree) ([]listed, error) {
 			return nil, err
 		}
 		p.ImportPath = t.localise(p.ImportPath)
-		for i, dep := range p.Deps {
-			p.Deps[i] = t.localise(dep)
+		for _, names := range [][]string{p.Imports, p.Deps} {
+			for i, name := range names {
+				names[i] = t.localise(name)
+			}
 		}
 		packages = append(packages, p)
 	}
