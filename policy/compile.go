@@ -32,7 +32,7 @@ func setRoot(set string) string {
 // of randomness or the process.
 var allowed = strings.Fields(`
 	eq equal neq lt lte gt gte assign internal.member_2 internal.member_3
-	plus minus mul div rem and or abs ceil floor round numbers.range
+	plus minus mul div rem and or abs ceil floor round
 	count sum product max min sort intersection union
 	array.concat array.reverse array.slice
 	object.filter object.get object.keys object.remove object.subset object.union object.union_n

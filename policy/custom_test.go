@@ -127,6 +127,7 @@ func TestACustomersSetIsRefused(t *testing.T) {
 		{name: "when it calls the network", want: "undefined function http.send", body: `deny contains {"path": ["profile"], "message": "no"} if http.send({"method": "get", "url": "http://127.0.0.1"}).body == input.kind`},
 		{name: "when it resolves names", want: "undefined function net.lookup_ip_addr", body: `deny contains {"path": ["profile"], "message": "no"} if count(net.lookup_ip_addr(input.kind)) > 0`},
 		{name: "when it reads the clock", want: "undefined function time.now_ns", body: `deny contains {"path": ["profile"], "message": input.kind} if time.now_ns() > 0`},
+		{name: "when it counts to a milliard", want: "undefined function numbers.range", body: `deny contains {"path": ["profile"], "message": "no"} if count(numbers.range(1, 1000000000)) == count(input.kind)`},
 		{name: "when it throws dice", want: "undefined function rand.intn", body: `deny contains {"path": ["profile"], "message": "no"} if rand.intn(input.kind, 2) == 0`},
 		{name: "when it asks for the process", want: "undefined function opa.runtime", body: `deny contains {"path": ["profile"], "message": input.kind} if opa.runtime().env.HOME`},
 		{name: "when it verifies against a schema, which could be fetched", want: "undefined function json.match_schema", body: `deny contains {"path": ["profile"], "message": "no"} if json.match_schema(input, {"$ref": "http://127.0.0.1/x"})[0]`},
@@ -229,10 +230,19 @@ func TestARuleThatFailsDenies(t *testing.T) {
 }
 
 func TestARuleThatNeverEndsDeniesWithinItsBudget(t *testing.T) {
-	e := load(t, Options{Sources: []Source{oneRule(t, `deny contains {"path": ["labels"], "message": "no"} if {
-	some a in numbers.range(1, 100000)
-	some b in numbers.range(1, 100000)
-	a + b == count(input.resource.labels) - 1
+	e := load(t, Options{Sources: []Source{oneRule(t, `digits := [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+
+deny contains {"path": ["labels"], "message": "no"} if {
+	some a in digits
+	some b in digits
+	some c in digits
+	some d in digits
+	some e in digits
+	some f in digits
+	some g in digits
+	some h in digits
+	some i in digits
+	((((((((a + b) + c) + d) + e) + f) + g) + h) + i) + 1 == count(input.resource.labels) - 1
 }`)}})
 	start := time.Now()
 	v := judge(t, e, Input{Kind: KindTemplate, Stage: StagePlan, Resource: goodResource()})

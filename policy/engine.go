@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -148,7 +147,7 @@ func digestOf(all []*ruleset, params map[string]any, mode Mode) (string, error) 
 	for _, rs := range all {
 		for _, file := range slices.Sorted(maps.Keys(rs.sources)) {
 			fmt.Fprintf(h, "%q %q %d\n", rs.name, file, len(rs.sources[file]))
-			io.WriteString(h, rs.sources[file])
+			h.Write([]byte(rs.sources[file]))
 		}
 	}
 	raw, err := json.Marshal(params)

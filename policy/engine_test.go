@@ -57,6 +57,23 @@ func TestFindingsAreSortedWorstFirst(t *testing.T) {
 	}
 }
 
+func TestTheSecondRuleComesBeforeTheTenth(t *testing.T) {
+	r := goodResource()
+	r.Network.Egress = nil
+	var want []string
+	for i := range 12 {
+		r.Network.Egress = append(r.Network.Egress, Egress{Host: new("*.org")})
+		want = append(want, (path{"network", "egress", i, "host"}).String())
+	}
+	var got []string
+	for _, f := range judge(t, load(t, Options{}), Input{Kind: KindNetworkPolicy, Stage: StagePlan, Resource: r}).Findings {
+		got = append(got, f.Path)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
 func TestAnEvaluationWithoutRulesIsAnError(t *testing.T) { // M163
 	e := load(t, Options{})
 	s := *e.sets[0].ruleset

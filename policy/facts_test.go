@@ -49,7 +49,7 @@ func TestShareOfAllAddresses(t *testing.T) {
 		{"128.0.0.0/1 2000::/4", 500, 500},
 	} {
 		var prefixes []netip.Prefix
-		for _, p := range strings.Fields(tc.prefixes) {
+		for p := range strings.FieldsSeq(tc.prefixes) {
 			prefixes = append(prefixes, netip.MustParsePrefix(p))
 		}
 		if got := shareOf(prefixes); got != (Share{tc.ipv4, tc.ipv6}) {
@@ -133,13 +133,13 @@ func TestWildcardsAndWhoseNamesTheyCover(t *testing.T) {
 }
 
 func TestNamesOfCredentials(t *testing.T) {
-	for _, name := range strings.Fields(`GITHUB_TOKEN github_token githubToken AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN API_KEY API_KEY_2
+	for name := range strings.FieldsSeq(`GITHUB_TOKEN github_token githubToken AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN API_KEY API_KEY_2
 		apiKey OPENAI_API_KEY DB_PASSWORD DB_PASSWORD1 PGPASSWORD MYSQL_PWD SSH_PRIVATE_KEY CLIENT_SECRET GH_PAT TOKEN SECRET PASSWORD KEY`) {
 		if !credentialName(name) {
 			t.Errorf("%s passes", name)
 		}
 	}
-	for _, name := range strings.Fields(`LANG PATH PWD OLDPWD HOME MAX_TOKENS TOKENIZERS_PARALLELISM SECRET_NAME PASSWORD_MIN_LENGTH SSH_PUBLIC_KEY
+	for name := range strings.FieldsSeq(`LANG PATH PWD OLDPWD HOME MAX_TOKENS TOKENIZERS_PARALLELISM SECRET_NAME PASSWORD_MIN_LENGTH SSH_PUBLIC_KEY
 		MONKEY KEYBOARD DATABASE_URL PATH_PATTERN`) {
 		if credentialName(name) {
 			t.Errorf("%s is taken for a credential", name)

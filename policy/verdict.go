@@ -77,7 +77,7 @@ func (e *Engine) conclude(v *sandbox.Verdict) {
 		return cmp.Or(
 			cmp.Compare(slices.Index(order, a.Effect), slices.Index(order, b.Effect)),
 			cmp.Compare(slices.Index(severities, a.Severity), slices.Index(severities, b.Severity)),
-			strings.Compare(a.Rule, b.Rule), strings.Compare(a.Path, b.Path), strings.Compare(a.Message, b.Message),
+			strings.Compare(a.Rule, b.Rule), byPlace(a.Path, b.Path), strings.Compare(a.Message, b.Message),
 		)
 	})
 	slices.Sort(v.Rules)
@@ -85,4 +85,22 @@ func (e *Engine) conclude(v *sandbox.Verdict) {
 	if len(v.Findings) > 0 {
 		v.Decision = v.Findings[0].Effect
 	}
+}
+
+// byPlace compares paths as a reader would: the second rule comes before the
+// tenth.
+func byPlace(a, b string) int {
+	p, perr := parsePath(a)
+	q, qerr := parsePath(b)
+	if perr != nil || qerr != nil {
+		return strings.Compare(a, b)
+	}
+	return slices.CompareFunc(p, q, func(x, y any) int {
+		i, ok := x.(int)
+		j, also := y.(int)
+		if ok && also {
+			return cmp.Compare(i, j)
+		}
+		return strings.Compare(fmt.Sprint(x), fmt.Sprint(y))
+	})
 }

@@ -47,7 +47,7 @@ deny contains {"path": ["isolation"], "message": message} if {
 warn contains {"path": ["isolation"], "message": message} if {
 	input.resource.trust in {"unstated", null}
 	tier.rank(input.resource.isolation) < tier.rank(data.params.untrusted_floor)
-	message := sprintf("nothing is said of the code's trust, and %v is too little for untrusted code", [input.resource.isolation])
+	message := sprintf("trust is unstated, and %v is too little for untrusted code", [input.resource.isolation])
 }
 
 floor := data.params.untrusted_floor if {

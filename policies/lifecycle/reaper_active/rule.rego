@@ -25,7 +25,7 @@ package sandboxio.lifecycle.reaper_active
 
 import data.sandboxio.lib.cap
 
-warn contains {"path": ["schedule", "dry_run"], "message": "a dry run reports what is left over and removes nothing"} if {
+warn contains {"path": ["schedule", "dry_run"], "message": "a dry run removes nothing"} if {
 	input.resource.schedule.dry_run == true
 }
 
