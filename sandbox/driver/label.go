@@ -26,6 +26,7 @@ const (
 	LabelSession    = "sandboxio.session"
 	LabelCreated    = "sandboxio.created"     // unix seconds
 	LabelMaxExpires = "sandboxio.max_expires" // unix seconds
+	LabelOwn        = "sandboxio.labels"      // names of the caller's own labels
 )
 
 // Roles of managed objects.
@@ -64,11 +65,40 @@ func (f Facts) Labels(role string, created, maxExpires time.Time) map[string]str
 	return m
 }
 
-// ParseLabels takes native labels apart: our facts, and the caller's own.
+// NativeLabels are the labels of a sandbox made from s: the caller's own, and
+// [Facts.Labels], and a list of which are the caller's, so that labels a
+// provider adds by itself, an image's above all, are told from them.
+func (s Spec) NativeLabels(created, maxExpires time.Time) map[string]string {
+	m := s.Facts.Labels(RoleSandbox, created, maxExpires)
+	for k, v := range s.Labels {
+		if !strings.HasPrefix(k, LabelPrefix) {
+			m[k] = v
+		}
+	}
+	m[LabelOwn] = strings.Join(slices.Sorted(maps.Keys(s.Labels)), ",")
+	return m
+}
+
+// OwnLabels are native labels without those that a provider added by itself,
+// to be matched against what a caller asks for. Objects that do not say which
+// labels are the caller's keep all.
+func OwnLabels(native map[string]string) map[string]string {
+	names, told := native[LabelOwn]
+	if !told {
+		return native
+	}
+	own := strings.Split(names, ",")
+	m := maps.Clone(native)
+	maps.DeleteFunc(m, func(k, _ string) bool { return !strings.HasPrefix(k, LabelPrefix) && !slices.Contains(own, k) })
+	return m
+}
+
+// ParseLabels takes native labels apart: our facts, and the caller's own, as
+// [OwnLabels] tells them.
 func ParseLabels(native map[string]string) (Facts, map[string]string) {
 	var f Facts
 	fields, own := f.fields(), map[string]string{}
-	for k, v := range native {
+	for k, v := range OwnLabels(native) {
 		if p, ok := fields[k]; ok {
 			*p = v
 		} else if !strings.HasPrefix(k, LabelPrefix) {

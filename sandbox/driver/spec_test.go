@@ -162,6 +162,29 @@ func TestFactsSurviveTheirLabels(t *testing.T) {
 	}
 }
 
+// An image's labels are no caller's: they would show as drift, and enlist a
+// sandbox where a caller's labels count.
+func TestLabelsOfAnImageAreToldFromTheCallers(t *testing.T) {
+	s := order()
+	s.Labels = map[string]string{"team": "data", "a/b": ""}
+	native := s.NativeLabels(time.Unix(10, 0), time.Unix(20, 0))
+	native["org.opencontainers.image.revision"] = "x"
+	facts, own := driver.ParseLabels(native)
+	if diff := cmp.Diff(s.Labels, own); diff != "" || facts != s.Facts {
+		t.Error(diff, facts)
+	}
+	if driver.HasLabels(driver.OwnLabels(native), map[string]string{"org.opencontainers.image.revision": "x"}) ||
+		!driver.HasLabels(driver.OwnLabels(native), map[string]string{"team": "data", driver.LabelInstance: s.Token}) {
+		t.Errorf("own labels are %v", driver.OwnLabels(native))
+	}
+	s.Labels = nil
+	native = s.NativeLabels(time.Unix(10, 0), time.Unix(20, 0))
+	native["image"] = "x"
+	if _, own := driver.ParseLabels(native); len(own) != 0 {
+		t.Errorf("no labels become %v", own)
+	}
+}
+
 func TestHasLabels(t *testing.T) {
 	have := map[string]string{"a": "1", "b": ""}
 	for _, c := range []struct {

@@ -144,8 +144,12 @@ var strict = []Check{
 				err = errors.Join(err, fmt.Errorf("no %s in %q", id, text))
 			}
 		}
-		for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
-			if field[set] == "" || strings.Trim(field[set], "0") != "" {
+		// What a guest needs for itself stays in the bounding set, which it
+		// cannot leave without one capability more; no-new-privileges makes
+		// it unreachable.
+		const guests = 1<<5 | 1<<6 | 1<<7 // KILL, SETGID, SETUID
+		for set, allowed := range map[string]uint64{"CapInh": 0, "CapPrm": 0, "CapEff": 0, "CapAmb": 0, "CapBnd": guests} {
+			if mask, perr := strconv.ParseUint(field[set], 16, 64); perr != nil || mask&^allowed != 0 {
 				err = errors.Join(err, fmt.Errorf("%s is %q", set, field[set]))
 			}
 		}

@@ -86,9 +86,7 @@ func (b *box) usable(ctx context.Context, op string) error {
 }
 
 func (b *box) native() map[string]string {
-	m := b.spec.Facts.Labels(driver.RoleSandbox, b.created, b.created.Add(driver.MaxLifetime))
-	maps.Copy(m, b.spec.Labels)
-	return m
+	return b.spec.NativeLabels(b.created, b.created.Add(driver.MaxLifetime))
 }
 
 // status is how a list shows the sandbox.

@@ -65,18 +65,9 @@ func (b *backend) PutSchedule(ctx context.Context, s driver.Schedule) (driver.Sc
 	if err := b.ready(ctx, "put schedule"); err != nil {
 		return driver.ScheduleStatus{}, err
 	}
-	var err error
-	switch {
-	case s.Name == "":
-		err = driver.Invalid("name", "is empty", "name the schedule")
-	case (s.Interval != 0) == (s.Cron != ""):
-		err = driver.Invalid("interval", "a schedule has exactly one of interval and cron", "set one of them")
-	case s.Cron != "":
+	err := s.Validate()
+	if err == nil && s.Cron != "" {
 		err = driver.Unsupported("cron", "the memory backend sweeps by interval only", `set interval, as "1m"`)
-	case s.Interval < time.Second:
-		err = driver.Invalid("interval", fmt.Sprintf("%v is below 1s", s.Interval), "set at least 1s")
-	case s.MaxAge < 0:
-		err = driver.Invalid("max_age", fmt.Sprintf("%v is negative", s.MaxAge), "set a positive age, or none")
 	}
 	if err != nil {
 		return driver.ScheduleStatus{}, signed(err, "put schedule", "")
