@@ -3,7 +3,6 @@ package docker
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"maps"
 	"time"
 
 	"github.com/docker/go-units"
@@ -70,13 +69,9 @@ func newUID() uint32 {
 
 // labels of the container: the caller's own, and ours over them.
 func (o order) labels() map[string]string {
-	facts := o.spec.Facts
-	facts.Instance = o.spec.Token
-	l := maps.Clone(o.spec.Labels)
-	if l == nil {
-		l = map[string]string{}
-	}
-	maps.Copy(l, facts.Labels(driver.RoleSandbox, o.created, o.deadline))
+	spec := o.spec
+	spec.Facts.Instance = spec.Token
+	l := spec.NativeLabels(o.created, o.deadline)
 	if o.spec.Detached {
 		l[labelDetached] = "true"
 	}

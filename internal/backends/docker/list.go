@@ -32,7 +32,7 @@ func (b *Backend) List(ctx context.Context, labels map[string]string) iter.Seq2[
 			return
 		}
 		for _, c := range res.Items {
-			if !driver.HasLabels(c.Labels, labels) || len(c.Names) == 0 {
+			if !driver.HasLabels(driver.OwnLabels(c.Labels), labels) || len(c.Names) == 0 {
 				continue
 			}
 			entrypoint, _, _ := strings.Cut(c.Command, " ")

@@ -59,6 +59,9 @@ func (s *sandbox) As(target any) bool {
 }
 
 func (s *sandbox) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, error) {
+	if err := cmd.Validate(); err != nil {
+		return nil, fail(ctx, "start", s.id, err)
+	}
 	c, err := s.join(ctx)
 	if err != nil {
 		return nil, err

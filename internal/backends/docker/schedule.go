@@ -53,18 +53,9 @@ func scheduleIn(args []string) (driver.Schedule, error) {
 }
 
 func validateSchedule(s driver.Schedule) error {
-	var errs []error
+	errs := []error{s.Validate()}
 	if !scheduleName.MatchString(s.Name) {
 		errs = append(errs, driver.Invalid("name", fmt.Sprintf("%q cannot be part of a container's name", s.Name), "use 1 to 63 letters, digits, '_', '.' and '-'"))
-	}
-	switch {
-	case (s.Interval != 0) == (s.Cron != ""):
-		errs = append(errs, driver.Invalid("interval", "exactly one of interval and cron is needed", `interval = "60s"`))
-	case s.Cron == "" && s.Interval < time.Second:
-		errs = append(errs, driver.Invalid("interval", fmt.Sprintf("%v is below one second", s.Interval), `interval = "1s"`))
-	}
-	if s.MaxAge < 0 {
-		errs = append(errs, driver.Invalid("max_age", "it is negative", "leave it out for deadlines only"))
 	}
 	return driver.Join(errs...)
 }
