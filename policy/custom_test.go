@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -251,5 +252,36 @@ deny contains {"path": ["labels"], "message": "no"} if {
 	}
 	if v.Decision != sandbox.Failed || !strings.Contains(v.Findings[0].Message, budget.String()) {
 		t.Errorf("%s %+v", v.Decision, v.Findings)
+	}
+}
+
+func TestACustomersRuleIsShownNoCredential(t *testing.T) {
+	const canary = "ghp_canary0123456789canary0123456789"
+	e := load(t, Options{Sources: []Source{oneRule(t, `deny contains {"path": ["labels"], "message": message} if {
+	message := sprintf("%v %v", [input.kind, input.resource.labels])
+}
+
+deny contains {"path": ["network"], "message": message} if {
+	some i
+	message := sprintf("%v", [input.resource.network.egress[i]])
+}
+
+deny contains {"path": ["image"], "message": message} if message := sprintf("%v", [input.resource.image])`)}})
+	in := Input{Kind: KindTemplate, Stage: StageApply, Resource: goodResource()}
+	in.Resource.Labels = map[string]string{"note": canary, "repo": "https://" + canary + "@git.example/x", "team": "data"}
+	in.Resource.Network.Egress = []Egress{{Host: new("example.com"), Why: new("password is " + canary)}}
+	in.Resource.TrustReason = new(canary)
+	in.Resource.Env = []Env{{Name: "A", Value: canary}}
+	in.Resource.Image = ImageOf("me:" + canary + "@registry.example/x:1")
+	v := judge(t, e, in)
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), "canary") {
+		t.Errorf("%s", raw)
+	}
+	if !strings.Contains(string(raw), "data") {
+		t.Errorf("what is no credential is shown: %s", raw)
 	}
 }

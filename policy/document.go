@@ -13,10 +13,16 @@ import (
 
 // hidden is a place in the document that rules cannot judge.
 type hidden struct {
-	at        path   // in the document
-	origin    string // as the caller named it
-	sensitive bool
+	at     path   // in the document
+	origin string // as the caller named it
+	secret string // why a known value is not shown; "" when it is unknown
 }
+
+// Why a known value is not shown.
+const (
+	marked = "is marked as sensitive and not shown to rules; nonsensitive() takes the mark off"
+	shaped = "looks like a credential and is not shown to rules"
+)
 
 // subject is a document ready for evaluation.
 type subject struct {
@@ -49,9 +55,10 @@ func newSubject(in Input) (*subject, error) {
 		return nil, err
 	}
 	s := &subject{kind: in.Kind, stage: in.Stage}
+	facts := factsOf(r, unknown)
 	raw, err := json.Marshal(document{
 		Schema: SchemaID, Kind: in.Kind, Stage: in.Stage, Address: in.Address,
-		Resource: r, Facts: factsOf(r, unknown),
+		Resource: r, Facts: facts,
 		Unknown: list(slices.Clone(in.Unknown)), Sensitive: list(slices.Clone(in.Sensitive)),
 	})
 	if err != nil {
@@ -68,13 +75,26 @@ func newSubject(in Input) (*subject, error) {
 		}
 	}
 	for _, p := range sensitive {
-		for _, at := range sensitivePlaces(p, r) {
-			if err := s.hide(hidden{at: at, origin: p.String(), sensitive: true}); err != nil {
-				return nil, err
-			}
+		if err := s.conceal(p, r, marked); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range facts.secrets() {
+		if err := s.conceal(p, r, shaped); err != nil {
+			return nil, err
 		}
 	}
 	return s, nil
+}
+
+// conceal hides a value that is known, and judged by its facts only.
+func (s *subject) conceal(p path, r Resource, why string) error {
+	for _, at := range sensitivePlaces(p, r) {
+		if err := s.hide(hidden{at: at, origin: p.String(), secret: why}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func parsePaths(texts []string) ([]path, error) {

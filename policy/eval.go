@@ -201,10 +201,10 @@ func (r *rule) findings(answers map[string]any, subj *subject) []sandbox.Finding
 func (s *subject) unjudged(h *hidden) (sandbox.Decision, string) {
 	late := s.stage == StageApply || s.stage == StageRuntime
 	switch {
-	case h.sensitive && late:
-		return sandbox.Deny, "the value is marked as sensitive and not shown to rules, and what cannot be judged is denied; nonsensitive() takes the mark off"
-	case h.sensitive:
-		return sandbox.Unknown, "the value is marked as sensitive and not shown to rules, so it will be denied; nonsensitive() takes the mark off"
+	case h.secret != "" && late:
+		return sandbox.Deny, "the value " + h.secret + ", and what cannot be judged is denied"
+	case h.secret != "":
+		return sandbox.Unknown, "the value " + h.secret + ", and what cannot be judged will be denied"
 	case late:
 		return sandbox.Deny, "the value is still not known, and what cannot be judged is denied"
 	}
@@ -214,10 +214,13 @@ func (s *subject) unjudged(h *hidden) (sandbox.Decision, string) {
 // unknownAbove is the unknown value that at lies in.
 func (s *subject) unknownAbove(at path) *hidden {
 	for i, h := range s.hidden {
-		if !h.sensitive && append(path{"resource"}, at...).under(h.at) {
+		if h.secret != "" {
+			continue
+		}
+		if append(path{"resource"}, at...).under(h.at) {
 			return &s.hidden[i]
 		}
-		if name, ok := envName(at); ok && !h.sensitive && (path{"env", name}).String() == h.origin {
+		if name, ok := envName(at); ok && (path{"env", name}).String() == h.origin {
 			return &s.hidden[i]
 		}
 	}

@@ -94,6 +94,28 @@ func factsOf(r Resource, unknown []path) Facts {
 	return f
 }
 
+// secrets are the places of texts with the shape of a credential. Those that
+// only look random are not among them.
+func (f Facts) secrets() []path {
+	var out []path
+	add := func(text string) {
+		p, err := parsePath(text)
+		if err != nil {
+			panic(fmt.Sprintf("policy: %v", err)) // made by path.String
+		}
+		out = append(out, p)
+	}
+	for _, c := range f.Credentials {
+		if c.Detector != highEntropy {
+			add(c.Path)
+		}
+	}
+	for _, at := range f.Userinfo {
+		add(at)
+	}
+	return out
+}
+
 func prefixFacts(p netip.Prefix) EgressFacts {
 	f := EgressFacts{Field: "cidr", Target: p.String(), Classes: []string{}, Family: new("ipv6"), Bits: new(int64(p.Bits()))}
 	if p.Addr().Is4() {

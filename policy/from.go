@@ -50,14 +50,15 @@ func FromSpec(backend driver.Info, spec driver.Spec, plan driver.Plan, secrets [
 	return r
 }
 
-// ImageOf takes a reference apart. One that cannot be parsed is not pinned.
+// ImageOf takes a reference apart. Of one that cannot be parsed it tells only
+// that it is not pinned, since the text may hold anything.
 func ImageOf(ref string) Image {
 	if ref == "" {
 		return Image{}
 	}
 	img, err := driver.ParseImage(ref)
 	if err != nil {
-		return Image{Ref: &ref, Pinned: new(false)}
+		return Image{Pinned: new(false)}
 	}
 	return Image{
 		Ref: &ref, Registry: text(img.Registry), Repository: text(img.Repository),

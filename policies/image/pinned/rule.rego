@@ -28,6 +28,14 @@ deny contains {"path": ["image"], "message": message} if {
 	message := problem
 }
 
-problem := "no image is named, so the backend's default is used, whatever it is" if input.resource.image.ref == null
+problem := "no image is named, so the backend's default is used, whatever it is" if {
+	input.resource.image.ref == null
+	input.resource.image.pinned == null
+}
+
+problem := "this is no reference to an image" if {
+	input.resource.image.ref == null
+	input.resource.image.pinned == false
+}
 
 problem := sprintf("%s has no digest", [input.resource.image.ref]) if input.resource.image.ref != null

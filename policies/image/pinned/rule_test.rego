@@ -17,6 +17,11 @@ test_fail_none if {
 	found == {["image"]}
 }
 
+test_fail_no_reference if {
+	found := {f.path | some f in rule.deny} with input as {"resource": {"image": {"ref": null, "pinned": false}}}
+	found == {["image"]}
+}
+
 test_unknown_image if {
 	found := {f.path | some f in rule.deny} with input as {"resource": {}}
 	found == set()
