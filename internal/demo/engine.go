@@ -30,7 +30,13 @@ type engine struct {
 	made   []func(context.Context) error // removals, in order of creation
 }
 
-func openEngine(b driver.Backend) (*engine, error) {
+func openEngine(ctx context.Context, b driver.Backend) (*engine, error) {
+	// The backend connects on first use; asking for the time is one.
+	if clock, ok := driver.As[driver.Clock](b); ok {
+		if _, err := clock.Now(ctx); err != nil {
+			return nil, err
+		}
+	}
 	c, ok := driver.As[*client.Client](b)
 	if !ok {
 		return nil, errors.New("the backend does not give its native client: the demo cannot look past it")
