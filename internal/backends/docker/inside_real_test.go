@@ -3,6 +3,7 @@
 package docker
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -230,5 +231,21 @@ func TestRealLifetimeEndsTheSandbox(t *testing.T) {
 		if d := time.Since(began); d < 2500*time.Millisecond {
 			t.Errorf("it ended after %v already", d)
 		}
+	}
+}
+
+func TestRealAWritableRootWithoutAQuotaIsRefused(t *testing.T) {
+	b, image := engine(t)
+	opts := b.opts
+	opts.StorageQuota = true // somebody says so, and it is not true of this engine
+	quota, err := Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer quota.Close()
+	spec := realSpec(t, image)
+	spec.Profile = driver.Compat
+	if _, err := quota.Create(t.Context(), spec); !errors.Is(err, driver.CodeUnsupported) {
+		t.Errorf("%v", err)
 	}
 }

@@ -1,0 +1,60 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	cerrdefs "github.com/containerd/errdefs"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+func TestErrorsGetACode(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code driver.Code
+	}{
+		{cerrdefs.ErrNotFound, driver.CodeNotFound},
+		{cerrdefs.ErrConflict, driver.CodeConflict},
+		{cerrdefs.ErrInvalidArgument, driver.CodeInvalid},
+		{cerrdefs.ErrUnavailable, driver.CodeUnavailable},
+		{cerrdefs.ErrUnauthenticated, driver.CodeUnauthenticated},
+		{cerrdefs.ErrPermissionDenied, driver.CodeUnauthenticated},
+		{cerrdefs.ErrNotImplemented, driver.CodeUnsupported},
+		{errors.New("write /x: no space left on device"), driver.CodeExhausted},
+		{errors.New("permission denied while trying to connect to the docker API at unix:///x"), driver.CodeUnauthenticated},
+		{errors.New("--storage-opt is supported only for overlay over xfs with 'pquota' mount option"), driver.CodeUnsupported},
+		{context.DeadlineExceeded, driver.CodeUnavailable}, // a bound of ours: the caller's passes below
+		{errors.New("anything else"), driver.CodeInternal},
+		{&driver.Error{Code: driver.CodeGone}, driver.CodeGone},
+	} {
+		err := fail(t.Context(), "op", "id", fmt.Errorf("wrapped: %w", c.err))
+		if driver.CodeOf(err) != c.code {
+			t.Errorf("%v: %v", c.err, err)
+		}
+	}
+}
+
+func TestErrorsKeepTheirParts(t *testing.T) {
+	var e *driver.Error
+	if err := fail(t.Context(), "create", "id", &driver.Error{Code: driver.CodeGone, Hint: "h"}); !errors.As(err, &e) || e.Op != "create" || e.Backend != Name || e.Sandbox != "id" || e.Hint != "h" {
+		t.Errorf("%#v", e)
+	}
+	two := driver.Join(driver.Invalid("a", "x", "y"), driver.Invalid("b", "x", "y"))
+	if got := driver.Problems(fail(t.Context(), "create", "", two)); len(got) != 2 {
+		t.Errorf("joined problems: %v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := fail(ctx, "create", "", errors.New("anything")); err != context.Canceled {
+		t.Errorf("the caller's own end is %v", err)
+	}
+	if err := fail(ctx, "create", "", leaked("create", "id", errors.New("x"))); !errors.Is(err, driver.CodeLeaked) {
+		t.Errorf("a leak is hidden by the caller's end: %v", err)
+	}
+	if fail(ctx, "create", "", nil) != nil {
+		t.Error("nil is an error")
+	}
+}
