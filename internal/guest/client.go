@@ -61,14 +61,12 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Clien
 		return nil, ctx.Err()
 	}
 	if err == nil {
-		c.mux, err = yamux.Client(wire.Join(conn), muxConfig())
+		c.mux, err = yamux.Client(wire.Join(&guard{ReadWriteCloser: conn}), muxConfig())
 	}
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
-	// The guest opens no streams; from now on yamux resets any.
-	_ = c.mux.GoAway()
 	go c.live()
 	return c, nil
 }
@@ -150,7 +148,7 @@ func (c *Client) Attest(ctx context.Context) (Report, error) {
 		if err := done(s); err != nil {
 			return err
 		}
-		return wire.Read(s, &r)
+		return wire.ReadReply(s, &r)
 	})
 	return r, err
 }
@@ -185,7 +183,7 @@ func (c *Client) Close() error { return c.mux.Close() }
 // done reads the event that says an operation succeeded.
 func done(s io.Reader) error {
 	var e wire.Event
-	switch err := wire.Read(s, &e); {
+	switch err := wire.ReadReply(s, &e); {
 	case err != nil:
 		return err
 	case e.Kind == wire.EventFailed:

@@ -20,9 +20,12 @@ import (
 // workDir is where relative names begin.
 const workDir = "/work"
 
-// maxList bounds the entries of one List, so that a directory of any size
-// costs the host bounded memory.
-const maxList = 1 << 17
+// A List is bounded in entries and in bytes of names, so that a directory of
+// any size costs the host bounded memory.
+const (
+	maxList      = 1 << 17
+	maxListBytes = 16 << 20
+)
 
 // Files reaches the sandbox's files with the workload's own rights.
 func (c *Client) Files() driver.Files { return files{c} }
@@ -75,7 +78,7 @@ func (f files) fail(ctx context.Context, op, name string, err error) error {
 // reply reads one answer of the helper.
 func reply(s io.Reader) ([]wire.FileInfo, error) {
 	var r wire.FileReply
-	if err := wire.Read(s, &r); err != nil {
+	if err := wire.ReadReply(s, &r); err != nil {
 		return nil, err
 	}
 	if r.Failure.Code != "" {
@@ -251,7 +254,7 @@ func (f files) List(ctx context.Context, name string) ([]driver.FileInfo, error)
 	}
 	defer s.Close()
 	defer bind(ctx, s.SetDeadline)()
-	out := []driver.FileInfo{}
+	out, bytes := []driver.FileInfo{}, 0
 	for {
 		infos, err := reply(s)
 		if err != nil {
@@ -260,11 +263,12 @@ func (f files) List(ctx context.Context, name string) ([]driver.FileInfo, error)
 		if len(infos) == 0 {
 			return out, nil
 		}
-		if len(out)+len(infos) > maxList {
-			return nil, f.fail(ctx, "list", m.Name, driver.Invalid("name", fmt.Sprintf("the directory has more than %d entries", maxList), "list it with a program in the sandbox"))
-		}
 		for _, i := range infos {
+			bytes += len(i.Name) + len(i.Link)
 			out = append(out, infoOf(i))
+		}
+		if len(out) > maxList || bytes > maxListBytes {
+			return nil, f.fail(ctx, "list", m.Name, driver.Invalid("name", fmt.Sprintf("the directory has more than %d entries, or %d MiB of names", maxList, maxListBytes>>20), "list it with a program in the sandbox"))
 		}
 	}
 }

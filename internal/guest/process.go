@@ -103,7 +103,7 @@ func (p *process) watch() {
 	started := false
 	for {
 		var e wire.Event
-		if p.err = wire.Read(p.ctrl, &e); p.err != nil {
+		if p.err = wire.ReadReply(p.ctrl, &e); p.err != nil {
 			return
 		}
 		switch {

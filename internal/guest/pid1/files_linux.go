@@ -224,8 +224,12 @@ func infoOf(base string, st *unix.Stat_t, link string) wire.FileInfo {
 	return wire.FileInfo{Name: base, Size: st.Size, Mode: uint32(mode), ModTime: st.Mtim.Nano(), Link: link}
 }
 
-// listBatch bounds one reply of a listing.
-const listBatch = 256
+// One reply of a listing has at most so many entries, and bytes of names;
+// there may be one more of those than it says.
+const (
+	listBatch = 256
+	listBytes = 64 << 10
+)
 
 func list(name string, w *bufio.Writer) error {
 	fd, err := directory(name)
@@ -247,16 +251,18 @@ func list(name string, w *bufio.Writer) error {
 			return reply(w)
 		}
 		var infos []wire.FileInfo
-		for _, n := range names {
-			if info, err := stat(fd, n); err == nil { // gone in the meantime
+		bytes := 0
+		for i, n := range names {
+			if info, err := stat(fd, n); err == nil { // else gone in the meantime
 				infos = append(infos, info)
+				bytes += len(info.Name) + len(info.Link)
 			}
-		}
-		if len(infos) == 0 {
-			continue
-		}
-		if err := reply(w, infos...); err != nil {
-			return err
+			if len(infos) > 0 && (bytes > listBytes || i == len(names)-1) {
+				if err := reply(w, infos...); err != nil {
+					return err
+				}
+				infos, bytes = nil, 0
+			}
 		}
 	}
 }

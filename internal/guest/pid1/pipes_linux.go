@@ -95,9 +95,12 @@ type pumps struct {
 
 func (p *pipes) pump(data *yamux.Stream, x *execution) *pumps {
 	ps := &pumps{p: p}
-	if p.in != nil {
-		go feed(p.in, data, x)
-	}
+	go func() {
+		if p.in != nil {
+			feed(p.in, data, x)
+		}
+		hangUp(data)
+	}()
 	for tag, f := range map[wire.Tag]*os.File{wire.TagStdout: p.out, wire.TagStderr: p.err} {
 		if f != nil {
 			ps.out.Go(func() { drain(f, data, tag) })
@@ -119,8 +122,16 @@ func (ps *pumps) finish() {
 	ps.out.Wait()
 }
 
-// feed gives the program its stdin. When it reads no more, the host is told,
-// and what still comes is dropped.
+// hangUp drops what still comes until the host closes the stream, which ends
+// writes too: nobody will read them.
+func hangUp(stream *yamux.Stream) {
+	_, _ = io.Copy(io.Discard, stream)
+	_ = stream.SetWriteDeadline(past)
+}
+
+var past = time.Unix(1, 0)
+
+// feed gives the program its stdin. When it reads no more, the host is told.
 func feed(in *os.File, data *yamux.Stream, x *execution) {
 	frames := wire.NewFrames(data)
 	buf := make([]byte, 32<<10)
@@ -133,7 +144,6 @@ func feed(in *os.File, data *yamux.Stream, x *execution) {
 		if _, err := in.Write(buf[:n]); err != nil {
 			_ = in.Close()
 			x.tell(wire.Event{Kind: wire.EventStdinClosed})
-			_, _ = io.Copy(io.Discard, data)
 			return
 		}
 	}

@@ -68,8 +68,9 @@ func (s *session) files(stream *yamux.Stream, m *wire.FileRequest) {
 	go func() {
 		_, _ = io.Copy(h.in, stream) // until the host closes, or the helper reads no more
 		_ = h.in.Close()
-		// A helper that does not take this as its end is ended.
-		time.AfterFunc(helperGrace, func() { _ = h.out.SetReadDeadline(time.Unix(1, 0)) })
+		hangUp(stream)
+		// A helper that does not take this for its end is ended.
+		time.AfterFunc(helperGrace, func() { _ = h.out.SetReadDeadline(past) })
 	}()
 	_, _ = io.Copy(stream, h.out)
 }

@@ -7,9 +7,12 @@ import (
 	"io"
 )
 
-// MaxMessage bounds one message, in either direction. An exec's arguments and
-// environment are the largest; the kernel takes 2 MiB of them.
+// MaxMessage bounds one message. An exec's arguments and environment are the
+// largest; the kernel takes 2 MiB of them.
 const MaxMessage = 4 << 20
+
+// MaxReply bounds what the guest says in one message.
+const MaxReply = 256 << 10
 
 // ErrMalformed is what every decoder says of bytes that are not a message.
 var ErrMalformed = errors.New("malformed message")
@@ -63,8 +66,13 @@ func WriteOp(w io.Writer, op Op, m Message) error {
 }
 
 // Read receives a message that Write sent.
-func Read(r io.Reader, m Message) error {
-	b, err := readBlock(r, MaxMessage)
+func Read(r io.Reader, m Message) error { return readMessage(r, m, MaxMessage) }
+
+// ReadReply is Read for what comes from the guest.
+func ReadReply(r io.Reader, m Message) error { return readMessage(r, m, MaxReply) }
+
+func readMessage(r io.Reader, m Message, limit uint32) error {
+	b, err := readBlock(r, limit)
 	if err != nil {
 		return err
 	}
