@@ -26,6 +26,9 @@ import (
 // configuration of the developer's, whose dev_overrides would put another
 // build of the provider to the test.
 func Main(m *testing.M) int {
+	if os.Getenv(serveEnv) != "" {
+		return serve()
+	}
 	terraform := os.Getenv("TF_ACC_TERRAFORM_PATH")
 	if terraform == "" {
 		found, err := exec.LookPath("terraform")

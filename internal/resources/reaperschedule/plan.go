@@ -41,7 +41,9 @@ func (r *scheduleResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 		plan.ID = types.StringValue(naming.Join(plan.Backend.ValueString(), plan.Name.ValueString()))
 	}
 	unchanged := exists && unchanged(plan, state)
-	if !unchanged || !state.Running.ValueBool() {
+	if unchanged && state.Running.ValueBool() {
+		plan.Running, plan.Image, plan.KeeperID = state.Running, state.Image, state.KeeperID
+	} else {
 		plan.Running, plan.Image, plan.KeeperID = types.BoolValue(true), types.StringUnknown(), types.StringUnknown()
 	}
 	report := judge.Report{Diags: &resp.Diagnostics, Places: places, Exists: exists, Unchanged: unchanged}

@@ -123,6 +123,7 @@ func (r *scheduleResource) Read(ctx context.Context, req resource.ReadRequest, r
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), m.ID)...)
 	if !r.site.Known() {
 		return // nobody to ask yet; the state stays what it is
 	}
@@ -137,7 +138,6 @@ func (r *scheduleResource) Read(ctx context.Context, req resource.ReadRequest, r
 		return
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
-	resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), m.ID)...)
 }
 
 // read fills m from the backend. Only an answer that says so means gone; no

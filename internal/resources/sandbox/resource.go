@@ -108,6 +108,7 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), naming.Join(m.Backend.ValueString(), m.ID.ValueString()))...)
 	if !r.site.Known() {
 		return // nobody to ask yet; the state stays what it is
 	}
@@ -125,7 +126,6 @@ func (r *sandboxResource) Read(ctx context.Context, req resource.ReadRequest, re
 		}
 	}
 	resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
-	resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), naming.Join(m.Backend.ValueString(), m.ID.ValueString()))...)
 }
 
 func (r *sandboxResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {

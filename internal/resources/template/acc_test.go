@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/acctest"
+	sandboxio "github.com/sandboxio/terraform-provider-sandboxio/internal/provider"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
 )
 
@@ -144,7 +145,7 @@ func TestAccBadInputIsRefusedOnItsAttribute(t *testing.T) {
 		{"a negative lifetime", `lifetime = "-5m"`, `Duration out of bounds`},
 		{"an unknown tier", `isolation = "vm"`, `isolation`},
 		{"trust without a reason", `trust = "trusted"`, `(?s)trust.*needs a\s+reason`},
-		{"a reason without trust", `trust_reason = "because"`, `(?s)trust.*belongs`},
+		{"a reason without trust", `trust_reason = "because"`, `(?s)belongs to trust.*Attribute: trust`},
 		{"a host that is an address", `network_policy = { egress = [{ host = "10.0.0.1" }] }`, `(?s)network_policy.*looks like\s+an address.*Fix`},
 		{"a host and a range", `network_policy = { egress = [{ host = "a.example.com", cidr = "203.0.113.0/24" }] }`, `exactly one`},
 		{"a port out of range", `network_policy = { egress = [{ host = "a.example.com", ports = [0] }] }`, `(?s)between 1\s+and 65535`},
@@ -263,10 +264,17 @@ func TestAccTwoTemplatesByForEachOverBackends(t *testing.T) {
 	t.Parallel()
 	_, provider := acctest.World(t)
 	provider = strings.Replace(provider, "provider \"sandboxio\" {", "provider \"sandboxio\" {\n  default_backend = \"memory\"\n  docker {\n    host = \"unix:///nowhere/docker.sock\"\n  }", 1)
-	conf := provider + strings.Replace(block("  for_each = toset([\"docker\", \"memory\"])\n  backend = each.key\n  trust = \"trusted\"\n  trust_reason = \"ours\""), "SBX", "", 0)
-	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{Config: conf, Check: resource.ComposeTestCheckFunc(
-		resource.TestCheckResourceAttr(at+`["docker"]`, "backend", "docker"), resource.TestCheckResourceAttr(at+`["memory"]`, "backend", "memory"),
-	)}}})
+	w := acctest.NewWorkspace(t, sandboxio.Options{}, provider+block("  for_each = toset([\"docker\", \"memory\"])\n  backend = each.key")+`
+output "backends" {
+  value = [for t in sandboxio_template.t : jsondecode(t.manifest).backend]
+}
+`)
+	w.Apply(t)
+	w.Empty(t)
+	if got := w.Must(t, "output", "-json", "backends"); !strings.Contains(got, `["docker","memory"]`) {
+		t.Errorf("the manifests name %s", got)
+	}
+	w.Destroy(t)
 }
 
 func TestAccAProviderNotKnownYetPlansAndJudgesInTheApply(t *testing.T) {

@@ -30,6 +30,11 @@ func writeRule(t *testing.T, dir string) {
 #   severity: high
 #   effect: deny
 #   kinds: [template]
+#   stages: [plan, file, apply, runtime]
+#   waivable: true
+#   sources:
+#     - document: "our own book"
+#       section: "1"
 #   remediation: Set lifetime to 60s or less.
 package custom.strict.lifetime
 

@@ -1,0 +1,131 @@
+package networkpolicy_test
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/acctest"
+)
+
+const at = "sandboxio_network_policy.n"
+
+func block(rules string) string {
+	return fmt.Sprintf("resource \"sandboxio_network_policy\" \"n\" {\n  name = \"pypi\"\n  egress = [\n%s\n  ]\n}\n", rules)
+}
+
+func one(t *testing.T, steps ...resource.TestStep) {
+	t.Helper()
+	_, provider := acctest.World(t)
+	for i := range steps {
+		if steps[i].Config != "" {
+			steps[i].Config = provider + steps[i].Config
+		}
+	}
+	acctest.Run(t, resource.TestCase{Steps: steps})
+}
+
+func noop(config string) resource.TestStep {
+	return resource.TestStep{Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}}
+}
+
+func TestAccTheCanonicalFormIsSortedMergedAndInASCII(t *testing.T) {
+	t.Parallel()
+	conf := block(`{ host = "BÜCHER.example." }, { host = "a.example.com", ports = [443] }, { host = "A.example.com", ports = [80] }, { cidr = "203.0.113.7/24", ports = [8443, 443], why = "mirror" }`)
+	rule := func(host, cidr, why knownvalue.Check, ports ...int64) knownvalue.Check {
+		set := make([]knownvalue.Check, len(ports))
+		for i, p := range ports {
+			set[i] = knownvalue.Int64Exact(p)
+		}
+		return knownvalue.ObjectExact(map[string]knownvalue.Check{"host": host, "cidr": cidr, "why": why, "ports": knownvalue.SetExact(set)})
+	}
+	null := knownvalue.Null()
+	want := knownvalue.ListExact([]knownvalue.Check{
+		rule(null, knownvalue.StringExact("203.0.113.0/24"), knownvalue.StringExact("mirror"), 443, 8443),
+		rule(knownvalue.StringExact("a.example.com"), null, null, 80, 443),
+		rule(knownvalue.StringExact("xn--bcher-kva.example"), null, null, 80, 443),
+	})
+	canonical := tfjsonpath.New("canonical").AtMapKey("egress")
+	one(t, resource.TestStep{
+		Config:            conf,
+		ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectKnownValue(at, canonical, want)}},
+		ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(at, canonical, want)},
+	}, noop(conf))
+}
+
+func TestAccOrderAndCaseChangeNothingThatTemplatesSee(t *testing.T) {
+	t.Parallel()
+	tpl := `
+resource "sandboxio_template" "t" {
+  name           = "t"
+  image          = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
+  reaper         = "sweep"
+  network_policy = sandboxio_network_policy.n.canonical
+}
+`
+	one(t,
+		resource.TestStep{Config: block(`{ host = "a.example.com" }, { host = "b.example.com" }`) + tpl},
+		resource.TestStep{
+			Config: block(`{ host = "B.Example.COM" }, { host = "a.example.com.", ports = [443, 80] }`) + tpl,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectResourceAction("sandboxio_template.t", plancheck.ResourceActionNoop),
+			}},
+		},
+	)
+}
+
+func TestAccNestedEntriesAddedRemovedAndReordered(t *testing.T) { // hashicorp/terraform-plugin-framework#1197
+	t.Parallel()
+	a, b, c := `{ host = "a.example.com" }`, `{ host = "b.example.com", ports = [443], why = "b" }`, `{ cidr = "203.0.113.0/24" }`
+	one(t,
+		resource.TestStep{Config: block(a)}, resource.TestStep{Config: block(a + "," + b)}, resource.TestStep{Config: block(c + "," + b + "," + a)},
+		resource.TestStep{Config: block(b)}, resource.TestStep{Config: block("")}, noop(block("")),
+	)
+}
+
+func TestAccDenialsPointAtTheRule(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, rules, want string }{
+		{"all addresses", `{ host = "a.example.com" },` + "\n" + `{ cidr = "::/0" }`, `(?s)SBX-NET-002.*line 20.*::/0.*Attribute: egress\[1\].cidr`},
+		{"metadata by a wide range", `{ cidr = "169.254.0.0/16" }`, `(?s)SBX-NET-004.*egress\[0\]`},
+		{"no host", `{ host = "*" }`, `(?s)wildcard.*Attribute: egress\[0\].host.*Fix`},
+		{"neither", `{ why = "nothing" }`, `exactly one of`},
+		{"two problems at once", `{ host = "http://a.example.com" }, { cidr = "10.0.0.0/99" }`, `(?s)egress\[0\].host.*egress\[1\].cidr`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			one(t, resource.TestStep{Config: block(c.rules), PlanOnly: true, ExpectError: regexp.MustCompile(c.want)})
+		})
+	}
+}
+
+func TestAccAnUnknownRuleLeavesTheCanonicalFormUnknown(t *testing.T) {
+	t.Parallel()
+	conf := "resource \"terraform_data\" \"u\" {\n  input = \"a.example.com\"\n}\n" + block(`{ host = terraform_data.u.output }`)
+	one(t,
+		resource.TestStep{Config: conf, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectUnknownValue(at, tfjsonpath.New("canonical"))}}},
+		noop(conf),
+	)
+}
+
+func TestAccImportThenAnEmptyPlan(t *testing.T) {
+	t.Parallel()
+	conf := block(`{ cidr = "203.0.113.0/24", ports = [443] }, { host = "a.example.com", ports = [80, 443], why = "x" }`)
+	text := `{"name":"pypi","egress":[{"cidr":"203.0.113.0/24","ports":[443]},{"host":"a.example.com","ports":[80,443],"why":"x"}],"expose":[],"mode":"transparent","learn":false}`
+	one(t,
+		resource.TestStep{Config: conf},
+		resource.TestStep{ResourceName: at, ImportState: true, ImportStateVerify: true, ImportStateId: text},
+		resource.TestStep{Config: conf, ResourceName: at, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportStateId: text},
+	)
+}
+
+func TestAccAnImportIsJudgedLikeACreation(t *testing.T) {
+	t.Parallel()
+	one(t, resource.TestStep{Config: block(""), ResourceName: at, ImportState: true, ImportStateId: `{"name":"all","egress":[{"cidr":"0.0.0.0/0"}]}`, ExpectError: regexp.MustCompile(`SBX-NET-002`)})
+}

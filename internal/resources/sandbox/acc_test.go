@@ -1,0 +1,267 @@
+package sandbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/acctest"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+const at = "sandboxio_sandbox.s"
+
+const template = `
+resource "sandboxio_template" "t" {
+  name     = "pet"
+  image    = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
+  lifetime = "10m"
+  reaper   = "sweep"
+  env      = { MODE = "test" }
+  secrets  = ["API_TOKEN"]
+}
+`
+
+func block(more string) string {
+	if !strings.Contains(more, "lifetime") {
+		more = "  lifetime = \"5m\"\n" + more
+	}
+	return template + "resource \"sandboxio_sandbox\" \"s\" {\n  template = sandboxio_template.t.manifest\n" + more + "\n}\n"
+}
+
+func planned(config string, action plancheck.ResourceActionType) resource.TestStep {
+	return resource.TestStep{Config: config, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(at, action)}}}
+}
+
+func TestAccASandboxLivesAndItsDestroyIsVerified(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := planned(block("  env = { A = \"b\" }\n  labels = { team = \"ml\" }"), plancheck.ResourceActionCreate)
+	first.Check = resource.ComposeTestCheckFunc(
+		resource.TestCheckResourceAttr(at, "status", "running"), resource.TestCheckResourceAttr(at, "isolation", "unverified"),
+		resource.TestCheckResourceAttrSet(at, "deadline"), resource.TestCheckResourceAttrSet(at, "evidence"),
+		w.only(func(st driver.Status) error {
+			if !st.Detached || st.Facts.Template == "" || st.Facts.Reaper != "sweep" || st.Labels["team"] != "ml" {
+				return fmt.Errorf("the backend has %+v", st)
+			}
+			return nil
+		}),
+	)
+	w.run(first, planned(block("  env = { A = \"b\" }\n  labels = { team = \"ml\" }\n  recreate_on_expiry = true"), plancheck.ResourceActionUpdate),
+		planned(block("  env = { A = \"b\" }\n  labels = { team = \"ml\" }\n  recreate_on_expiry = true\n  lifetime = \"300s\""), plancheck.ResourceActionNoop))
+}
+
+func TestAccAStartCommandRunsWithItsSecrets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(resource.TestStep{
+		Config: block(`  start = { command = ["sha256", "API_TOKEN"], secrets_wo = { API_TOKEN = "` + canary + `" }, secrets_wo_version = 1 }`),
+		Check:  resource.TestCheckNoResourceAttr(at, "start.secrets_wo.API_TOKEN"),
+	},
+		planned(block(`  start = { command = ["sha256", "API_TOKEN"], secrets_wo = { API_TOKEN = "`+canary+`-rotated" }, secrets_wo_version = 1 }`), plancheck.ResourceActionNoop),
+		planned(block(`  start = { command = ["sha256", "API_TOKEN"], secrets_wo = { API_TOKEN = "`+canary+`-rotated" }, secrets_wo_version = 2 }`), plancheck.ResourceActionDestroyBeforeCreate),
+	)
+}
+
+func TestAccWhatChangesASandboxReplacesIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, more string }{
+		{"another lifetime", `  lifetime = "6m"`}, {"another environment", `  env = { A = "c" }`}, {"another label", `  labels = { a = "b" }`},
+		{"a command", `  start = { command = ["hang"] }`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			newWorld(t).run(resource.TestStep{Config: block("")}, planned(block(c.more), plancheck.ResourceActionDestroyBeforeCreate))
+		})
+	}
+}
+
+func TestAccAnotherTemplateReplacesAndAReformulatedOneDoesNot(t *testing.T) {
+	t.Parallel()
+	newWorld(t).run(
+		resource.TestStep{Config: block("")},
+		planned(strings.Replace(block(""), `"10m"`, `"600s"`, 1), plancheck.ResourceActionNoop),
+		planned(strings.Replace(block(""), `"10m"`, `"11m"`, 1), plancheck.ResourceActionDestroyBeforeCreate),
+	)
+}
+
+func TestAccKilledOutsideIsPlannedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	again := planned(block(""), plancheck.ResourceActionCreate)
+	again.PreConfig = w.killAll
+	w.run(resource.TestStep{Config: block("")}, again)
+}
+
+func TestAccStoppedIsNotGone(t *testing.T) { // kreuzwerker/terraform-provider-docker#590
+	t.Parallel()
+	w := newWorld(t)
+	next := planned(block(""), plancheck.ResourceActionNoop)
+	next.PreConfig = w.freezeAll
+	next.Check = resource.TestCheckResourceAttr(at, "status", "paused")
+	w.run(resource.TestStep{Config: block("")}, next)
+}
+
+func TestAccExpiredStaysWithAnEmptyPlanUnlessAskedOtherwise(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	expired := resource.TestStep{Config: block(`  lifetime = "1s"`), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}, PreConfig: w.untilEmpty}
+	expired.Check = resource.TestCheckResourceAttr(at, "status", "expired")
+	toggled := planned(block("  lifetime = \"1s\"\n  recreate_on_expiry = true"), plancheck.ResourceActionDestroyBeforeCreate)
+	toggled.ConfigPlanChecks.PreApply = append(toggled.ConfigPlanChecks.PreApply, plancheck.ExpectUnknownValue(at, tfjsonpath.New("id")))
+	// The new one expires as soon; the step's own last plan may see it so.
+	toggled.ExpectNonEmptyPlan = false
+	toggled.Config = strings.Replace(toggled.Config, `"1s"`, `"4m"`, 1)
+	w.run(resource.TestStep{Config: block(`  lifetime = "1s"`)}, expired, toggled)
+}
+
+func TestAccRecreateOnExpiryAlonePlansAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	short := block("  lifetime = \"1s\"\n  recreate_on_expiry = true")
+	w.run(resource.TestStep{Config: block("  lifetime = \"1s\"")},
+		resource.TestStep{Config: short, PreConfig: w.untilEmpty, PlanOnly: true, ExpectNonEmptyPlan: true})
+}
+
+func TestAccDestroyOfWhatIsGoneSucceeds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(resource.TestStep{Config: block("")}, resource.TestStep{Config: block(""), PreConfig: func() {}})
+	ws := acctest.NewWorkspace(t, w.options(), w.provider+block(""))
+	ws.Apply(t)
+	w.killAll()
+	ws.Destroy(t, "-refresh=false")
+}
+
+func TestAccADaemonThatIsDownIsAnErrorAndNotGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ws := acctest.NewWorkspace(t, w.options(), w.provider+block(""))
+	ws.Apply(t)
+	before := string(ws.Read(t, "terraform.tfstate"))
+	w.down.Store(true)
+	for _, command := range [][]string{{"plan", "-no-color"}, {"destroy", "-auto-approve", "-no-color"}, {"destroy", "-auto-approve", "-no-color", "-refresh=false"}} {
+		if out := ws.Deny(t, command...); !strings.Contains(out, "unavailable") || !strings.Contains(out, "start the daemon") {
+			t.Errorf("terraform %v does not say what is wrong:\n%s", command, out)
+		}
+	}
+	if after := string(ws.Read(t, "terraform.tfstate")); !strings.Contains(after, `"sandboxio_sandbox"`) || !strings.Contains(before, `"sandboxio_sandbox"`) {
+		t.Error("the sandbox was forgotten")
+	}
+	w.down.Store(false)
+	ws.Empty(t)
+	ws.Destroy(t)
+}
+
+func TestAccAFailedStartLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.failStart.Store(true)
+	w.run(resource.TestStep{Config: block(`  start = { command = ["hang"] }`), ExpectError: regexp.MustCompile(`(?s)Unable to create the sandbox.*Attribute: start`)})
+	if left := w.world.Leftovers(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestAccImportThenAnEmptyPlan(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := func(s *terraform.State) (string, error) {
+		return "memory/" + s.RootModule().Resources[at].Primary.ID, nil
+	}
+	w.run(
+		resource.TestStep{Config: block("")},
+		resource.TestStep{ResourceName: at, ImportState: true, ImportStateVerify: true, ImportStateIdFunc: id, ImportStateVerifyIgnore: []string{"template"}}, // the backend knows its digest
+		resource.TestStep{Config: block(""), ResourceName: at, ImportState: true, ImportStateKind: resource.ImportBlockWithID, ImportStateIdFunc: id},
+	)
+}
+
+func TestAccAnImportRefusesWhatIsNotOurs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, id, want string }{
+		{"a wrong backend", "cloud/abc", `not\s+configured`}, {"no backend", "abc", `Not an import id`}, {"nothing there", "memory/abc", `not-found`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			newWorld(t).run(resource.TestStep{Config: block(""), ResourceName: at, ImportState: true, ImportStateId: c.id, ExpectError: regexp.MustCompile(c.want)})
+		})
+	}
+	t.Run("owned and without a template", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		rt := sandbox.New(w.backend, sandbox.Options{Unguarded: "a test of what Terraform refuses"})
+		for _, detached := range []bool{false, true} {
+			sb, err := rt.Create(t.Context(), sandbox.Spec{Detached: detached})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.run(resource.TestStep{Config: block(""), ResourceName: at, ImportState: true, ImportStateId: "memory/" + sb.ID(),
+				ExpectError: regexp.MustCompile(`(?s)belongs to the program|not made from a\s+template`)})
+			if err := sb.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestAccBadInputIsRefusedOnItsAttribute(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, more, want string }{
+		{"longer than the template allows", `  lifetime = "11m"`, `(?s)longer than the\s+template.*Attribute: lifetime`},
+		{"a lifetime of zero", `  lifetime = "0s"`, `Duration out of bounds`},
+		{"no lifetime", `  # lifetime`, `(?s)argument "lifetime" is required`},
+		{"a template's variable with another value", `  env = { MODE = "prod" }`, `(?s)template sets another value.*Attribute: env\["MODE"\]`},
+		{"a secret as a plain variable", `  env = { API_TOKEN = "x" }`, `(?s)declares it as a secret.*env\["API_TOKEN"\]`},
+		{"a secret that the template does not declare", `  start = { command = ["hang"], secrets_wo = { OTHER = "x" } }`, `(?s)does not declare this secret.*secrets_wo\["OTHER"\]`},
+		{"an empty command", `  start = { command = [] }`, `(?s)start.command`},
+		{"a timeout of zero", `  start = { command = ["hang"], timeout = "0s" }`, `Duration out of bounds`},
+		{"a name that is no variable", `  start = { command = ["hang"], env = { "A-B" = "x" } }`, `(?s)is not a variable\s+name.*start.env`},
+		{"a template that is no manifest", `  lifetime = "5m"`, `(?s)not a manifest.*Attribute: template`},
+		{"a template that was changed by hand", `  lifetime = "5m"`, `(?s)digest.*Attribute: template`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			conf := block(c.more)
+			switch c.name {
+			case "a template that is no manifest":
+				conf = strings.Replace(conf, "sandboxio_template.t.manifest", `"python"`, 1)
+			case "a template that was changed by hand":
+				conf = strings.Replace(conf, "sandboxio_template.t.manifest", `replace(sandboxio_template.t.manifest, "\"pids\":256", "\"pids\":4096")`, 1)
+			}
+			newWorld(t).run(resource.TestStep{Config: conf, PlanOnly: true, ExpectError: regexp.MustCompile(c.want)})
+		})
+	}
+}
+
+func TestAccATemplateNotKnownYetIsJudgedBeforeCreation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	conf := "resource \"terraform_data\" \"u\" {\n  input = \"sha256:2222222222222222222222222222222222222222222222222222222222222222\"\n}\n" +
+		strings.Replace(block(""), `"sha256:1111111111111111111111111111111111111111111111111111111111111111"`, "terraform_data.u.output", 1)
+	w.run(resource.TestStep{Config: conf}, planned(conf, plancheck.ResourceActionNoop))
+}
+
+func TestAccReplaceMakesAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ws := acctest.NewWorkspace(t, w.options(), w.provider+block("")+"output \"id\" {\n  value = sandboxio_sandbox.s.id\n}\n")
+	ws.Apply(t)
+	first := ws.Must(t, "output", "-raw", "id")
+	ws.Apply(t, "-replace="+at)
+	if second := ws.Must(t, "output", "-raw", "id"); second == first || second == "" {
+		t.Errorf("replaced %q by %q", first, second)
+	}
+	if _, err := w.backend.Attach(context.Background(), first); !errors.Is(err, driver.CodeGone) && !errors.Is(err, driver.CodeNotFound) {
+		t.Errorf("the first is still there: %v", err)
+	}
+	ws.Destroy(t)
+}
