@@ -95,6 +95,9 @@ func examineBackend(ctx context.Context, e *estate.Estate) []examination {
 	}
 	info := b.Info()
 	out := []examination{{Name: "backend", OK: true, Detail: fmt.Sprintf("%s, isolation at least %s, simulated: %v", info.Name, info.Isolation, info.Simulated)}}
+	if info.Isolation <= driver.Container && !info.Simulated {
+		out[0].Detail += ": no boundary for untrusted code; state its trust in every template"
+	}
 	ex, ok := driver.As[driver.Examiner](b)
 	if !ok {
 		return out

@@ -99,21 +99,24 @@ func (a *app) print(v any, text func(io.Writer)) error {
 	return e.Encode(v)
 }
 
-// fail prints an error with its fix on a line of its own.
+// fail prints an error with its fix on a line of its own, each of several.
 func (a *app) fail(err error) {
 	bold, plain := a.style(a.Err)
-	for _, p := range driver.Problems(err) {
-		hint := p.Hint
-		c := *p
-		c.Hint = ""
-		text := c.Error()
-		if p.Code == driver.CodeInternal && p.Op == "" && p.Err != nil {
-			text = p.Err.Error() // an ordinary error, of a flag for instance
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range j.Unwrap() {
+			a.fail(e)
 		}
-		fmt.Fprintf(a.Err, "%serror:%s %s\n", bold, plain, text)
-		if hint != "" {
-			fmt.Fprintf(a.Err, "  fix: %s\n", hint)
-		}
+		return
+	}
+	text, hint := err.Error(), ""
+	if e, ok := err.(*driver.Error); ok { //nolint:errorlint // only the outermost: what wraps it says more
+		c := *e
+		c.Hint, hint = "", e.Hint
+		text = c.Error()
+	}
+	fmt.Fprintf(a.Err, "%serror:%s %s\n", bold, plain, text)
+	if hint != "" {
+		fmt.Fprintf(a.Err, "  fix: %s\n", hint)
 	}
 }
 

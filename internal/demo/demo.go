@@ -123,10 +123,26 @@ func (d *demo) planDenied(ctx context.Context) error {
 	return nil
 }
 
-// denials keeps the errors of a plan's output.
+// denials keeps of each error in a plan's output what is looked for: the rule,
+// the place, what is wrong, the attribute and the fix.
 func denials(out string) string {
-	_, errors, _ := strings.Cut(out, "Error: ")
-	return "Error: " + errors
+	var b strings.Builder
+	_, all, _ := strings.Cut(out, "Error: ")
+	for i, one := range strings.Split(all, "Error: ") {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		keep := true
+		for l := range strings.Lines(one) {
+			switch l = strings.TrimRight(l, "\n"); {
+			case strings.HasPrefix(l, "See:"):
+				keep = false
+			case keep && l != "" && !strings.HasPrefix(l, "  with "):
+				b.WriteString(l + "\n")
+			}
+		}
+	}
+	return b.String()
 }
 
 func (d *demo) apply(ctx context.Context) error {
@@ -135,7 +151,7 @@ func (d *demo) apply(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("apply: %w\n%s", err, out)
 	}
-	d.show(lastLines(out, "Apply complete!"))
+	d.show(line(out, "Apply complete!"))
 	again, err := d.terraform.run(ctx, "quickstart", "plan", "-detailed-exitcode", "-input=false", "-no-color")
 	if err != nil && !d.backend.Info().Simulated {
 		return fmt.Errorf("a second plan is not empty: %w\n%s", err, again)
@@ -150,13 +166,21 @@ func (d *demo) apply(ctx context.Context) error {
 		return err
 	}
 	digest, err := t.Digest()
+	if err != nil {
+		return err
+	}
 	d.say("  template %s, %s\n", t.Name, digest)
+	isolation, err := d.terraform.output(ctx, "quickstart", "isolation")
+	d.say("  its detached sandbox measured %s\n", isolation)
 	return err
 }
 
-func lastLines(out, from string) string {
-	if i := strings.Index(out, from); i >= 0 {
-		return out[i:]
+// line is the line of out that begins with prefix.
+func line(out, prefix string) string {
+	for l := range strings.Lines(out) {
+		if strings.HasPrefix(l, prefix) {
+			return l
+		}
 	}
 	return out
 }
@@ -267,7 +291,7 @@ func (d *demo) destroy(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("destroy: %w\n%s", err, out)
 	}
-	d.show(lastLines(out, "Destroy complete!"))
+	d.show(line(out, "Destroy complete!"))
 	d.terraform.applied = false
 	return nil
 }

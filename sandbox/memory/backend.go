@@ -17,7 +17,7 @@ import (
 
 const (
 	name  = "memory"
-	image = "memory:probe"
+	image = "memory@sha256:f3fca788c085fdc263dd72c2f6c81e62cedfacb92f45942f5bea5f46954616bd" // pinned, as any image has to be
 )
 
 // Options configure a backend.
