@@ -146,13 +146,16 @@ func hostOf(info system.Info, at time.Time) (*host, error) {
 	}
 	var errs []error
 	for _, c := range []struct {
-		ok   bool
-		what string
+		ok        bool
+		what, fix string
 	}{
-		{info.MemoryLimit, "memory"}, {info.PidsLimit, "pids"}, {info.CPUCfsQuota, "cpu quota"},
+		{info.MemoryLimit, "memory", "boot its host with cgroup_enable=memory"},
+		{info.SwapLimit, "swap", "boot its host with swapaccount=1, or with cgroup v2"},
+		{info.PidsLimit, "pids", "enable the pids cgroup controller on its host"},
+		{info.CPUCfsQuota, "cpu", "use a kernel with CONFIG_CFS_BANDWIDTH on its host"},
 	} {
 		if !c.ok {
-			errs = append(errs, lacks("cannot enforce the "+c.what+" cap", "enable the "+c.what+" cgroup controller on its host"))
+			errs = append(errs, lacks("cannot enforce the "+c.what+" cap", c.fix))
 		}
 	}
 	if !securityOption(info, "seccomp") {

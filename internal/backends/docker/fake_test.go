@@ -293,7 +293,7 @@ func (f *fakeEngine) serve(call, arg string, w http.ResponseWriter, r *http.Requ
 		w.Header().Set("Api-Version", f.api)
 		w.Header().Set("Ostype", "linux")
 	case "info":
-		info := map[string]any{"MemoryLimit": true, "PidsLimit": true, "CpuCfsQuota": true, "SecurityOptions": []string{"name=seccomp,profile=default"},
+		info := map[string]any{"MemoryLimit": true, "SwapLimit": true, "PidsLimit": true, "CpuCfsQuota": true, "SecurityOptions": []string{"name=seccomp,profile=default"},
 			"SystemTime": time.Now().Format(time.RFC3339Nano), "KernelVersion": "6.1.0-fake", "Architecture": "x86_64"}
 		for k, v := range f.info {
 			info[k] = v

@@ -267,6 +267,7 @@ func TestWhatTheEngineLacksIsRefused(t *testing.T) {
 		"the guest's own bytes":     {func(f *fakeEngine) { f.binary = []byte("something else") }, driver.CodeConflict, "docker volume rm"},
 		"a volume that is a volume": {func(f *fakeEngine) { bindVolume(f) }, driver.CodeConflict, "docker volume rm"},
 		"the memory cap":            {func(f *fakeEngine) { f.info = map[string]any{"MemoryLimit": false} }, driver.CodeUnsupported, "memory"},
+		"the swap cap":              {func(f *fakeEngine) { f.info = map[string]any{"SwapLimit": false} }, driver.CodeUnsupported, "swapaccount=1"},
 		"the pids cap":              {func(f *fakeEngine) { f.info = map[string]any{"PidsLimit": false} }, driver.CodeUnsupported, "pids"},
 		"seccomp":                   {func(f *fakeEngine) { f.info = map[string]any{"SecurityOptions": []string{}} }, driver.CodeUnsupported, "seccomp"},
 		"ids, being rootless": {func(f *fakeEngine) {
