@@ -24,6 +24,9 @@ cleanup() {
 	exit "$code"
 }
 trap cleanup EXIT
+# A second signal, as from a terminal or timeout(1), must not end the clean-up.
+trap 'trap "" INT TERM HUP; exit 130' INT
+trap 'trap "" INT TERM HUP; exit 143' TERM HUP
 
 go_fits
 terraform_fits
