@@ -79,7 +79,9 @@ func (c *Client) greet(conn io.ReadWriter) error {
 	if c.opts.Configure {
 		host.Env, host.Lifetime = pairs(c.opts.Env), int64(c.opts.Lifetime)
 	}
-	if err := wire.WriteHello(conn, Protocol, &host); err != nil {
+	if err := wire.WriteHello(conn, Protocol, &host); errors.Is(err, wire.ErrTooLarge) {
+		return refuse(driver.CodeInvalid, errors.New("the sandbox's env is over 1 MiB"), "pass large data in a file")
+	} else if err != nil {
 		return refuse(driver.CodeGone, fmt.Errorf("the sandbox takes no connection: %w", err), "")
 	}
 	var reply wire.GuestHello
@@ -205,16 +207,14 @@ func (c *Client) op(ctx context.Context, name string, op wire.Op, m wire.Message
 	return c.fail(ctx, name, talk(s))
 }
 
-// open begins an operation. The write is bounded by yamux, and cut short by
-// the end of ctx.
-func (c *Client) open(ctx context.Context, op wire.Op, m wire.Message) (*yamux.Stream, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	type opened struct {
-		s   *yamux.Stream
-		err error
-	}
+type opened struct {
+	s   *yamux.Stream
+	err error
+}
+
+// begin opens a stream and sends an operation's beginning, which yamux bounds
+// in time but no context interrupts.
+func (c *Client) begin(op wire.Op, m wire.Message) <-chan opened {
 	ch := make(chan opened, 1)
 	go func() {
 		s, err := c.mux.OpenStream()
@@ -225,16 +225,28 @@ func (c *Client) open(ctx context.Context, op wire.Op, m wire.Message) (*yamux.S
 		}
 		ch <- opened{s, err}
 	}()
+	return ch
+}
+
+// open is begin, cut short by the end of ctx: whatever becomes of the stream
+// then, it is closed.
+func (c *Client) open(ctx context.Context, op wire.Op, m wire.Message) (*yamux.Stream, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ch := c.begin(op, m)
 	select {
 	case o := <-ch:
 		return o.s, o.err
 	case <-ctx.Done():
-		go func() { // whatever it became, it ends
-			if o := <-ch; o.err == nil {
-				_ = o.s.Close()
-			}
-		}()
+		go drop(ch)
 		return nil, ctx.Err()
+	}
+}
+
+func drop(ch <-chan opened) {
+	if o := <-ch; o.err == nil {
+		_ = o.s.Close()
 	}
 }
 

@@ -122,6 +122,20 @@ func TestAGreetingThatFailsSaysWhyAndWhatToDo(t *testing.T) {
 	}
 }
 
+func TestWhatIsTooLargeToSendIsRefused(t *testing.T) {
+	c := connect(t, script(nil, nil))
+	_, err := c.Start(limited(t), driver.Cmd{Args: []string{strings.Repeat("x", 5<<20)}, Timeout: time.Second})
+	if driver.CodeOf(err) != driver.CodeInvalid {
+		t.Errorf("arguments: %v", err)
+	}
+	host, inside := net.Pipe()
+	defer inside.Close()
+	_, err = Connect(limited(t), host, Options{Configure: true, Env: map[string]string{"A": strings.Repeat("x", 2<<20)}})
+	if driver.CodeOf(err) != driver.CodeInvalid {
+		t.Errorf("env: %v", err)
+	}
+}
+
 func TestAGreetingEndsWithItsContext(t *testing.T) {
 	host, inside := net.Pipe()
 	defer inside.Close()
@@ -278,9 +292,6 @@ func TestAnInterruptedRecvLosesNothing(t *testing.T) {
 }
 
 func TestAStartThatNobodyConfirmsIsLeaked(t *testing.T) {
-	if testing.Short() {
-		t.Log("takes the whole grace")
-	}
 	hold := make(chan struct{})
 	c := connect(t, func(wire.Op, *yamux.Stream) { <-hold })
 	defer close(hold)

@@ -46,6 +46,8 @@ func (c *Client) fail(ctx context.Context, op string, err error) error {
 			e.Code = driver.CodeInternal
 		}
 		e.Err = &remote{clean(f.Text), kinds[f.Kind]}
+	case errors.Is(err, wire.ErrTooLarge):
+		e.Code, e.Hint = driver.CodeInvalid, "pass large data in a file or by stdin"
 	case c.lost():
 		e.Code, e.Err = driver.CodeGone, errors.New("the connection to the sandbox was lost")
 	default:

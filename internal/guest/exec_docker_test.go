@@ -456,10 +456,11 @@ func TestAForkBombLeavesTheGuestAtWork(t *testing.T) {
 func TestMemoryHogsDoNotTakePID1(t *testing.T) {
 	b := owned(t)
 	r := b.run("python3", "-c", `
-import os
+import os, time
 for i in range(100):
     if os.fork() == 0:
-        x = bytearray(20 << 20)
+        x = b"x" * (20 << 20)
+        time.sleep(5)
         os._exit(0)
 for i in range(100): os.wait()`)
 	if r.exit.OOM == nil || !*r.exit.OOM {
@@ -519,6 +520,16 @@ func TestManyProgramsAtATime(t *testing.T) {
 		if err := <-errs; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestASingleFileIsBounded(t *testing.T) {
+	b := newBox(t, want{boot: guest.Boot{Owned: true, DiskMiB: 8}})
+	if r := b.run("sh", "-c", "head -c 8M /dev/zero > ok"); r.exit.Code != 0 {
+		t.Errorf("within the bound: %+v", r)
+	}
+	if r := b.run("sh", "-c", "head -c 20M /dev/zero > big; echo $?; stat -c %s big"); strings.HasPrefix(r.stdout, "0\n") || !strings.HasSuffix(r.stdout, "\n9437184\n") {
+		t.Errorf("over it: %+v", r)
 	}
 }
 

@@ -36,13 +36,26 @@ func (c *Client) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, err
 	if err != nil {
 		return nil, c.fail(ctx, "start", err)
 	}
-	ctrl, err := c.open(ctx, wire.OpExec, order)
-	if err != nil {
+	// From here on the program may run, whether or not ctx has ended.
+	var ctrl opened
+	ch := c.begin(wire.OpExec, order)
+	select {
+	case ctrl = <-ch:
+	case <-ctx.Done():
+		select {
+		case ctrl = <-ch:
+		case <-time.After(cancelGrace):
+			go drop(ch)
+			_ = data.Close()
+			return nil, c.unconfirmed(ctx)
+		}
+	}
+	if ctrl.err != nil {
 		_ = data.Close()
-		return nil, c.fail(ctx, "start", err)
+		return nil, c.fail(ctx, "start", ctrl.err)
 	}
 	p := &process{
-		c: c, ctrl: ctrl, data: data, frames: wire.NewFrames(data), reading: make(chan struct{}, 1),
+		c: c, ctrl: ctrl.s, data: data, frames: wire.NewFrames(data), reading: make(chan struct{}, 1),
 		started: make(chan struct{}), exited: make(chan struct{}), noStdin: make(chan struct{}), over: make(chan struct{}),
 	}
 	p.in = &stdin{p: p}
@@ -65,17 +78,23 @@ func (c *Client) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, err
 	}
 	// Our half of the control stream ending is the order to kill; the
 	// guest's half ending says that it is done.
-	_ = ctrl.Close()
+	_ = p.ctrl.Close()
 	_ = data.Close()
 	select {
 	case <-p.over:
 		return nil, ctx.Err()
 	case <-time.After(cancelGrace):
-		return nil, errors.Join(ctx.Err(), &driver.Error{
-			Code: driver.CodeLeaked, Op: "start", Backend: c.opts.Backend, Sandbox: c.opts.Sandbox,
-			Err: errors.New("the guest did not confirm that the cancelled program is gone"), Hint: "destroy the sandbox",
-		})
+		return nil, c.unconfirmed(ctx)
 	}
+}
+
+// unconfirmed is a cancelled start of which the guest did not say, in time,
+// that nothing is left.
+func (c *Client) unconfirmed(ctx context.Context) error {
+	return errors.Join(ctx.Err(), &driver.Error{
+		Code: driver.CodeLeaked, Op: "start", Backend: c.opts.Backend, Sandbox: c.opts.Sandbox,
+		Err: errors.New("the guest did not confirm that the cancelled program is gone"), Hint: "destroy the sandbox",
+	})
 }
 
 type process struct {

@@ -107,14 +107,8 @@ func (s *session) check(m *wire.Exec) *wire.Failure {
 // watchHost kills the program when the host gives it up before its exit.
 func (s *session) watchHost(x *execution, ctrl io.Reader, detached bool, exited <-chan struct{}) {
 	_, _ = io.Copy(io.Discard, ctrl)
-	select {
-	case <-exited:
-		return
-	case <-s.over:
-		if detached {
-			return
-		}
-	default:
+	if detached && s.mux.IsClosed() {
+		return // the connection ended, not the order
 	}
 	x.kill(exited, false)
 }

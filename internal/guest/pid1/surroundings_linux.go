@@ -81,17 +81,33 @@ func unescape(s string) string {
 	return b.String()
 }
 
+const cgroupRoot = "/sys/fs/cgroup"
+
+// cgroupDir is where version 2 shows the sandbox's own group: the root, in a
+// cgroup namespace of its own.
+func cgroupDir() string {
+	b, _ := os.ReadFile("/proc/self/cgroup") // "0::/…"
+	for line := range strings.Lines(string(b)) {
+		if own, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			dir := path.Join(cgroupRoot, own)
+			if _, err := os.Stat(dir + "/memory.max"); err == nil {
+				return dir
+			}
+		}
+	}
+	return cgroupRoot
+}
+
 // cgroup reads the limits that the sandbox's own group shows, in version 1 or
 // 2 of the hierarchy.
 func cgroup() wire.Cgroup {
 	g := wire.Cgroup{Memory: wire.Unknown, MemorySwap: wire.Unknown, PIDs: wire.Unknown, CPUQuota: wire.Unknown, CPUPeriod: wire.Unknown}
 	g.OOMKills, g.OOMKillsAvailable = findOOMCounter().read()
-	const root = "/sys/fs/cgroup"
-	if readNumber(root+"/memory/memory.limit_in_bytes") != wire.Unknown || readNumber(root+"/pids/pids.max") != wire.Unknown {
+	if readNumber(cgroupRoot+"/memory/memory.limit_in_bytes") != wire.Unknown || readNumber(cgroupRoot+"/pids/pids.max") != wire.Unknown {
 		g.Version = 1
 		// What version 1 calls no limit is the largest multiple of a page.
 		v1 := func(name string) int64 {
-			n := readNumber(path.Join(root, name))
+			n := readNumber(path.Join(cgroupRoot, name))
 			if n > 1<<62 {
 				return wire.Unlimited
 			}
@@ -101,18 +117,11 @@ func cgroup() wire.Cgroup {
 		g.PIDs, g.CPUQuota, g.CPUPeriod = v1("pids/pids.max"), v1("cpu/cpu.cfs_quota_us"), v1("cpu/cpu.cfs_period_us")
 		return g
 	}
-	if _, err := os.Stat(root + "/cgroup.controllers"); err != nil {
+	if _, err := os.Stat(cgroupRoot + "/cgroup.controllers"); err != nil {
 		return g
 	}
 	g.Version = 2
-	dir := root
-	if b, err := os.ReadFile("/proc/self/cgroup"); err == nil { // "0::/…", "/" with a namespace of its own
-		if own, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "0::"); ok {
-			if _, err := os.Stat(path.Join(root, own, "memory.max")); err == nil {
-				dir = path.Join(root, own)
-			}
-		}
-	}
+	dir := cgroupDir()
 	g.Memory, g.PIDs = readNumber(dir+"/memory.max"), readNumber(dir+"/pids.max")
 	switch swap := readNumber(dir + "/memory.swap.max"); {
 	case swap == wire.Unknown, swap == wire.Unlimited:

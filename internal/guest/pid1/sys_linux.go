@@ -55,7 +55,7 @@ func (o *oomAdj) set(v string) error {
 type oomCounter struct{ file string }
 
 func findOOMCounter() *oomCounter {
-	for _, name := range []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"} {
+	for _, name := range []string{cgroupDir() + "/memory.events", cgroupRoot + "/memory/memory.oom_control"} {
 		c := &oomCounter{name}
 		if _, ok := c.read(); ok {
 			return c

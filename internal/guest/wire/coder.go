@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 )
 
@@ -16,6 +15,9 @@ const MaxReply = 256 << 10
 
 // ErrMalformed is what every decoder says of bytes that are not a message.
 var ErrMalformed = errors.New("malformed message")
+
+// ErrTooLarge is what is said of a message over its limit, before it is sent.
+var ErrTooLarge = errors.New("the arguments and env are too large for one message")
 
 // A Message lists its fields to a Coder, once for both directions.
 type Message interface{ Fields(c *Coder) }
@@ -52,7 +54,7 @@ func Write(w io.Writer, m Message) error { return WriteOp(w, 0, m) }
 func WriteOp(w io.Writer, op Op, m Message) error {
 	body := Marshal(m)
 	if len(body) > MaxMessage {
-		return fmt.Errorf("a message of %d bytes is over the limit of %d", len(body), MaxMessage)
+		return ErrTooLarge
 	}
 	b := make([]byte, 0, 5+len(body))
 	if op != 0 {

@@ -49,6 +49,9 @@ func (m *GuestHello) Fields(c *Coder) {
 // WriteHello sends a greeting.
 func WriteHello(w io.Writer, protocol uint16, m Message) error {
 	body := Marshal(m)
+	if len(body) > maxHello {
+		return ErrTooLarge
+	}
 	b := append(make([]byte, 0, len(body)+14), greeting...)
 	b = binary.BigEndian.AppendUint16(b, protocol)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(body)))
