@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -93,16 +92,19 @@ func (d *demo) egress(ctx context.Context) error {
 	return d.engine.clean(ctx)
 }
 
+// ending is a way for a creator to end without closing anything.
+type ending struct {
+	name   string
+	signal os.Signal
+}
+
 func (d *demo) orphans(ctx context.Context) error {
 	d.head("Creators die: one by kill -9, one is stopped for ever")
 	manifest := filepath.Join(d.terraform.dir, "manifest.json")
 	if err := os.WriteFile(manifest, d.manifest, 0o600); err != nil {
 		return err
 	}
-	for _, end := range []struct {
-		name   string
-		signal syscall.Signal
-	}{{"kill -9", syscall.SIGKILL}, {"kill -STOP", syscall.SIGSTOP}} {
+	for _, end := range endings {
 		if err := d.orphan(ctx, manifest, end.name, end.signal); err != nil {
 			return fmt.Errorf("%s: %w", end.name, err)
 		}
@@ -110,7 +112,7 @@ func (d *demo) orphans(ctx context.Context) error {
 	return nil
 }
 
-func (d *demo) orphan(ctx context.Context, manifest, name string, signal syscall.Signal) error {
+func (d *demo) orphan(ctx context.Context, manifest, name string, signal os.Signal) error {
 	cmd := exec.CommandContext(ctx, d.CLI, "demo", "creator", "--backend", d.Backend, "--manifest", manifest)
 	cmd.Stderr = d.Out
 	stdout, err := cmd.StdoutPipe()

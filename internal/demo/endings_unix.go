@@ -1,0 +1,7 @@
+//go:build !windows
+
+package demo
+
+import "syscall"
+
+var endings = []ending{{"kill -9", syscall.SIGKILL}, {"kill -STOP", syscall.SIGSTOP}}
