@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -36,7 +37,8 @@ func NewWorkspace(t *testing.T, opts provider.Options, config string) *Workspace
 	serve := func() tfprotov6.ProviderServer { return providerserver.NewProtocol6(provider.New(opts))() }
 	failed := make(chan error, 1)
 	go func() {
-		failed <- tf6server.Serve(provider.Address, serve, tf6server.WithDebug(ctx, reattach, closed), tf6server.WithoutLogStderrOverride())
+		failed <- tf6server.Serve(provider.Address, serve, tf6server.WithDebug(ctx, reattach, closed),
+			tf6server.WithGoPluginLogger(hclog.NewNullLogger()), tf6server.WithLoggingSink(t), tf6server.WithoutLogStderrOverride())
 	}()
 	var at *plugin.ReattachConfig
 	select {

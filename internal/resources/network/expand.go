@@ -157,6 +157,9 @@ func (e *Expanded) unknown(at string) { e.Unknown = append(e.Unknown, at) }
 var labels = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.VerifyDNSLength(false))
 
 func ascii(field, host string) (string, error) {
+	if len(host) > 4*253 { // no name of 253 ASCII characters is longer in UTF-8
+		return "", driver.Invalid(field, fmt.Sprintf("a name of %d bytes is too long", len(host)), "host names are at most 253 characters")
+	}
 	for i := range len(host) {
 		if host[i] < 0x80 {
 			continue

@@ -68,6 +68,7 @@ func same(ctx context.Context, e expanded, state model) bool {
 func (r *templateResource) settle(ctx context.Context, m *model, e expanded, report judge.Report, stage policy.Stage) bool {
 	const summary = "Invalid template"
 	m.forget()
+	ok := true
 	if e.err != nil {
 		report.Error(summary, e.err)
 		return false
@@ -92,14 +93,17 @@ func (r *templateResource) settle(ctx context.Context, m *model, e expanded, rep
 		info = b.Info()
 		enforced.Isolation = info.Isolation
 		if e.known() {
-			if enforced, err = check(ctx, b, e.template); err != nil {
+			p, err := check(ctx, b, e.template)
+			if err != nil { // what the policy has to say is still worth hearing
 				report.Error("The backend cannot enforce this", written(e.template, err))
-				return false
+				ok = false
+			} else {
+				enforced = p
 			}
 		}
 	}
 	in.Resource = policy.FromSpec(info, order(e.template, info), enforced, e.template.Secrets)
-	if report.Judge(ctx, r.site.Policy(), in) {
+	if report.Judge(ctx, r.site.Policy(), in) || !ok {
 		return false
 	}
 	if !e.known() {

@@ -1,0 +1,6 @@
+import {
+  to = sandboxio_reaper_schedule.sweep
+  identity = {
+    id = "docker/sweep"
+  }
+}

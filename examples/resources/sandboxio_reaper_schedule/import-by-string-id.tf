@@ -1,0 +1,4 @@
+import {
+  to = sandboxio_reaper_schedule.sweep
+  id = "docker/sweep"
+}

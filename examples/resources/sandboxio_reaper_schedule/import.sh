@@ -1,0 +1,2 @@
+# <backend>/<name>
+terraform import sandboxio_reaper_schedule.sweep docker/sweep

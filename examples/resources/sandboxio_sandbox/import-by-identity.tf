@@ -1,0 +1,6 @@
+import {
+  to = sandboxio_sandbox.notebook
+  identity = {
+    id = "docker/0123456789abcdef"
+  }
+}

@@ -1,0 +1,4 @@
+import {
+  to = sandboxio_sandbox.notebook
+  id = "docker/0123456789abcdef"
+}

@@ -1,0 +1,6 @@
+import {
+  to = sandboxio_template.python
+  identity = {
+    id = file("${path.module}/python.manifest.json")
+  }
+}

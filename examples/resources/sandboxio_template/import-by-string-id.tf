@@ -1,0 +1,4 @@
+import {
+  to = sandboxio_template.python
+  id = file("${path.module}/python.manifest.json")
+}
