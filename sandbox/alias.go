@@ -2,8 +2,9 @@ package sandbox
 
 import "github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 
-// The words that drivers share. They live in package driver and mean the same
-// here.
+// The words that drivers share live in package driver and mean the same here.
+//
+//nolint:revive // each alias is documented where its type is
 type (
 	Isolation = driver.Isolation
 	Evidence  = driver.Evidence

@@ -19,8 +19,8 @@ type operation struct {
 	redact redact.Redactor
 }
 
-func (rt *Runtime) begin(op string) *operation {
-	return &operation{rt: rt, record: Record{Time: time.Now(), Op: op, Backend: rt.info.Name, Owner: rt.opts.Owner}}
+func (r *Runtime) begin(op string) *operation {
+	return &operation{rt: r, record: Record{Time: time.Now(), Op: op, Backend: r.info.Name, Owner: r.opts.Owner}}
 }
 
 // end gives the error to return: err named and redacted, joined with a sink's
@@ -68,8 +68,8 @@ func canceled(err error) string {
 // name wraps err once: context errors stay as they are, an Error of the driver
 // gets the operation and the sandbox, anything else becomes internal.
 func (o *operation) name(err error) error {
-	if err == nil || err == context.Canceled || err == context.DeadlineExceeded {
-		return err
+	if err == nil {
+		return nil
 	}
 	if j, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error
@@ -78,12 +78,11 @@ func (o *operation) name(err error) error {
 		}
 		return driver.Join(all...)
 	}
-	if CodeOf(err) == "" { // a context error that somebody wrapped
+	if CodeOf(err) == "" { // a context error, which somebody may have wrapped
 		return ctxError(err)
 	}
 	e := &Error{Code: CodeInternal, Err: err}
-	var found *Error
-	if errors.As(err, &found) {
+	if found, ok := errors.AsType[*Error](err); ok {
 		c := *found
 		e = &c
 	} else if c := CodeOf(err); c != CodeInternal {

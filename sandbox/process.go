@@ -56,7 +56,7 @@ func (s *Sandbox) start(ctx context.Context, cmd Cmd, op *operation) (*Process, 
 		return p, nil
 	}
 	p.ctx, p.cancel = context.WithTimeoutCause(ctx, order.Timeout+timeoutSlack, errTimeout)
-	p.unhook = context.AfterFunc(p.ctx, func() { p.killed <- p.Kill() })
+	p.unhook = context.AfterFunc(p.ctx, func() { p.killed <- p.Kill() }) //nolint:contextcheck // a kill outlives the context that asks for it
 	if cmd.Stdin != nil {
 		go feed(raw.Stdin(), cmd.Stdin)
 	}
@@ -87,7 +87,7 @@ func (p *Process) Output() iter.Seq2[Chunk, error] {
 		for {
 			c, err := p.recv()
 			switch {
-			case err == io.EOF:
+			case errors.Is(err, io.EOF):
 				done = true
 				return
 			case err != nil:
@@ -145,7 +145,7 @@ func (p *Process) finish(take func(Chunk)) (Exit, error) {
 		take(c)
 	}
 	var exit Exit
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		exit, err = p.p.Wait(p.ctx)
 	}
 	ended := !p.unhook() // the end of ctx has started the kill

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"time"
 
@@ -179,13 +180,14 @@ func (r *Runtime) judge(ctx context.Context, t *Template, order driver.Spec, pla
 type DeniedError struct{ Verdict Verdict }
 
 func (e *DeniedError) Error() string {
-	s := "policy says " + string(e.Verdict.Decision)
+	var b strings.Builder
+	b.WriteString("policy says " + string(e.Verdict.Decision))
 	for _, f := range e.Verdict.Findings {
 		if f.Effect != Warn {
-			s += fmt.Sprintf("; %s at %s: %s", f.Rule, f.Path, f.Message)
+			fmt.Fprintf(&b, "; %s at %s: %s", f.Rule, f.Path, f.Message)
 		}
 	}
-	return s
+	return b.String()
 }
 
 func denied(v Verdict) error {

@@ -296,7 +296,7 @@ func TestTimeoutIsTheCommandsOwn(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := rt.Run(ctx, sandbox.Spec{}, sandbox.Cmd{Args: []string{"hang"}}); err != context.DeadlineExceeded {
+		if _, err := rt.Run(ctx, sandbox.Spec{}, sandbox.Cmd{Args: []string{"hang"}}); err != context.DeadlineExceeded { //nolint:errorlint // unwrapped is the point
 			t.Errorf("got %v, want the caller's own deadline, unwrapped", err)
 		}
 		if l := left(); len(l) > 0 {
@@ -317,7 +317,10 @@ func TestLeavingTheOutputEndsTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range p.Output() {
+	for c, err := range p.Output() {
+		if err != nil || len(c.Data) == 0 {
+			t.Errorf("got %v, %v", c, err)
+		}
 		break
 	}
 	exit, err := p.Wait()

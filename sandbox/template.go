@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -206,7 +207,7 @@ func ParseTemplate(data []byte) (*Template, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&m); err != nil {
-		if e, ok := err.(*json.UnmarshalTypeError); ok {
+		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return bad(e.Field, fmt.Sprintf("is a %s, not a %s", e.Value, e.Type), "see the template reference for its type")
 		}
 		if p := driver.Problems(err); len(p) == 1 && p[0].Field != "" {

@@ -110,8 +110,7 @@ func examineBackend(ctx context.Context, e *estate.Estate) []examination {
 
 func failed(name string, err error) examination {
 	x := examination{Name: name, Detail: err.Error()}
-	var e *driver.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
 		x.Fix = e.Hint
 	}
 	return x

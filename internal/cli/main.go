@@ -32,7 +32,7 @@ type app struct {
 // Main runs the command and gives its exit code.
 func Main(ctx context.Context, s Streams, version string, args []string) int {
 	a := &app{Streams: s, version: version}
-	root := a.root()
+	root := a.root() //nolint:contextcheck // commands get ctx when they run
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {

@@ -16,9 +16,11 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
-// The doors' own options, so that nobody else imports the doors.
 type (
+	// Docker are the docker door's own options, so that nobody else imports
+	// the doors.
 	Docker = docker.Options
+	// Memory are the memory door's own options.
 	Memory = memory.Options
 )
 

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -98,9 +99,7 @@ func Sweep(ctx context.Context, b driver.Backend, opts Options) (Report, error) 
 // judge: a server may have ignored the filter.
 func (o Options) reason(st driver.Status, now time.Time) string {
 	native := st.Facts.Labels(driver.RoleSandbox, st.Created, st.Deadline)
-	for k, v := range st.Labels {
-		native[k] = v
-	}
+	maps.Copy(native, st.Labels)
 	if !driver.HasLabels(native, o.Labels) {
 		return ""
 	}
