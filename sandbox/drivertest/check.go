@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -96,13 +97,25 @@ func Judge(ctx context.Context, b driver.Backend, h Harness, c Check) Result {
 	return r
 }
 
-// Examine runs every check that applies to the backend.
+// Examine runs every check that applies to the backend, h.Parallel at a time,
+// and at the end, alone, the one that asks what is left. Results are in the
+// order of [Checks].
 func Examine(ctx context.Context, b driver.Backend, h Harness) []Result {
-	var out []Result
-	for _, c := range Checks() {
-		if c.Applies(b.Info()) {
-			out = append(out, Judge(ctx, b, h, c))
-		}
+	checks := slices.DeleteFunc(Checks(), func(c Check) bool { return !c.Applies(b.Info()) })
+	out := make([]Result, len(checks))
+	first := len(checks) - len(last)
+	turns := make(chan struct{}, max(h.Parallel, 1))
+	var wg sync.WaitGroup
+	for i, c := range checks[:first] {
+		turns <- struct{}{}
+		wg.Go(func() {
+			out[i] = Judge(ctx, b, h, c)
+			<-turns
+		})
+	}
+	wg.Wait()
+	for i, c := range checks[first:] {
+		out[first+i] = Judge(ctx, b, h, c)
 	}
 	return out
 }

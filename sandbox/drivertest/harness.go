@@ -38,6 +38,10 @@ type Harness struct {
 	// host that the sandboxes run on.
 	Kernel func(ctx context.Context) (string, error)
 
+	// Parallel is how many checks Examine runs at once; zero is one. Checks
+	// of time and load are only as good as the machine has room.
+	Parallel int
+
 	// MaySkip says why checks may be skipped. First-party drivers leave it
 	// empty: then a skipped check fails the run.
 	MaySkip string

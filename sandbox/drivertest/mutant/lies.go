@@ -306,6 +306,21 @@ var honesty = []Mutant{
 		Fails: []string{"expose: it can be used"},
 	},
 	{
+		Name: "it does what it does not declare",
+		Lie: wrap(lie{info: func(i driver.Info) driver.Info {
+			i.Capabilities = slices.DeleteFunc(slices.Clone(i.Capabilities), func(c driver.Capability) bool {
+				return c == driver.CanDetach || c == driver.CanFiles || c == driver.CanSchedule
+			})
+			return i
+		}}),
+		Fails: []string{
+			"detach, undeclared: an order for it is refused",
+			"files, undeclared: every call is refused",
+			"schedule, undeclared: the backend has no such method",
+			"capabilities: optional methods exist exactly where they are declared",
+		},
+	},
+	{
 		Name: "it calls every sandbox a virtual machine",
 		Lie: wrap(lie{
 			check: func(b driver.Backend, s driver.Spec) (driver.Plan, error) {
