@@ -96,12 +96,10 @@ func CodeOf(err error) Code {
 	if errors.Is(err, CodeLeaked) {
 		return CodeLeaked
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
-	var c Code
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[Code](err); ok {
 		return c
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -112,7 +110,7 @@ func CodeOf(err error) Code {
 
 // Problems takes a joined error apart: every *Error in it, in order.
 func Problems(err error) []*Error {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
 	case nil:
 		return nil
 	case *Error:

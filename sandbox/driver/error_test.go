@@ -72,7 +72,7 @@ func TestProblemsTakesAJoinApart(t *testing.T) {
 	if driver.Problems(nil) != nil || driver.Join(nil, nil) != nil {
 		t.Error("no problem is one")
 	}
-	if driver.Join(nil, a) != a {
+	if driver.Join(nil, a) != a { //nolint:errorlint // the very same, not one like it
 		t.Error("a single error is not given back as it is")
 	}
 }

@@ -13,6 +13,7 @@ import (
 // Bench measures what every run pays: create to the first byte, one exec, and
 // 10 MB through stdout.
 func Bench(b *testing.B, h Harness) {
+	b.Helper()
 	backend, err := h.Open(b.Context())
 	if err != nil {
 		b.Fatal(err)
@@ -31,6 +32,7 @@ func Bench(b *testing.B, h Harness) {
 		})
 	}
 	measure("create-to-first-byte", func(b *testing.B, t *trial) error {
+		b.Helper()
 		for b.Loop() {
 			s, err := t.b.Create(t, t.spec())
 			if err != nil {
@@ -49,6 +51,7 @@ func Bench(b *testing.B, h Harness) {
 		return nil
 	})
 	measure("exec", func(b *testing.B, t *trial) error {
+		b.Helper()
 		s, err := t.create()
 		if err != nil {
 			return err
@@ -61,6 +64,7 @@ func Bench(b *testing.B, h Harness) {
 		return nil
 	})
 	measure("stdout-10MB", func(b *testing.B, t *trial) error {
+		b.Helper()
 		s, err := t.create()
 		if err != nil {
 			return err

@@ -33,10 +33,7 @@ type checkFunc = func(ctx context.Context, b driver.Backend, h Harness) error
 
 // Applies reports whether the check asks something of such a backend.
 func (c Check) Applies(info driver.Info) bool {
-	switch c.Kind {
-	case Proof:
-		return info.Can(c.Capability)
-	case Refusal:
+	if c.Kind == Refusal {
 		return !info.Can(c.Capability)
 	}
 	return c.Capability == "" || info.Can(c.Capability)

@@ -39,6 +39,14 @@ func TestEveryCapabilityHasAProofAndARefusal(t *testing.T) {
 	}
 }
 
+func TestTheShellSaysEveryProbe(t *testing.T) {
+	for _, p := range drivertest.Probes() {
+		if len(drivertest.Shell()[p]) == 0 {
+			t.Errorf("no word for %q", p)
+		}
+	}
+}
+
 func TestAChecksKindSaysWhomItAsks(t *testing.T) {
 	can := driver.Info{Capabilities: []driver.Capability{driver.CanFiles}}
 	for _, c := range []struct {
@@ -65,10 +73,10 @@ func TestWhatCannotBeLookedAtIsSkipped(t *testing.T) {
 		b, _ := open(t.Context())
 		skipped := map[string]bool{}
 		for _, r := range drivertest.Examine(t.Context(), b, drivertest.Harness{Open: open, Programs: drivertest.Direct()}) {
-			switch r.Verdict {
-			case drivertest.Failed:
+			if r.Verdict == drivertest.Failed {
 				t.Errorf("%s: %v", r.Check.Name, r.Err)
-			case drivertest.Skipped:
+			}
+			if r.Verdict == drivertest.Skipped {
 				skipped[r.Check.Name] = true
 			}
 		}

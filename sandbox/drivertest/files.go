@@ -87,7 +87,7 @@ var files = []Check{
 			if err := untouched(t, f, "while it is written"); err != nil {
 				return err
 			}
-			defer w.Close() //nolint:errcheck // the context has ended; Close must not put the file in place
+			defer w.Close() // after the context has ended, it must not put the file in place
 		}
 		cancel()
 		if err := untouched(t, f, "when the writer has left"); err != nil {

@@ -61,8 +61,8 @@ var finding = []Check{
 				return fmt.Errorf("list %v finds %q, want %q", c.by, got, c.want)
 			}
 		}
-		for range t.b.List(t, map[string]string{driver.LabelTenant: one.Facts.Tenant}) {
-			break // leaving early is allowed
+		for _, err := range t.b.List(t, map[string]string{driver.LabelTenant: one.Facts.Tenant}) {
+			return err // leaving early is allowed
 		}
 		return nil
 	})},

@@ -91,9 +91,11 @@ const (
 	Unrunnable Probe = "/etc/passwd" // a file that may not be executed
 )
 
-// probes lists every probe that has a program.
-var probes = []Probe{Args, Getenv, Hash, Pwd, Exit, Raise, Copy, Both, Bytes, Flood, Hang, Deaf, Beat, Daemon, Leave, Write, Link, Fifo,
-	Fetch, Resolve, Fork, Hog, Fill, Burn, Status, Kernel}
+// Probes lists every probe that has a program, for who writes a table.
+func Probes() []Probe {
+	return []Probe{Args, Getenv, Hash, Pwd, Exit, Raise, Copy, Both, Bytes, Flood, Hang, Deaf, Beat, Daemon, Leave, Write, Link, Fifo,
+		Fetch, Resolve, Fork, Hog, Fill, Burn, Status, Kernel}
+}
 
 // Programs says each probe as the head of an argv; its arguments follow. A
 // probe that is not in the table is a program of its own name.

@@ -151,7 +151,7 @@ var honesty = []Check{
 		_, clock := driver.As[driver.Clock](t.b)
 		info := t.b.Info()
 		if extender != info.Can(driver.CanExtend) || scheduler != info.Can(driver.CanSchedule) || !clock && info.Can(driver.CanList) {
-			return fmt.Errorf("Extender %v, Scheduler %v, Clock %v; declared are %q", extender, scheduler, clock, info.Capabilities)
+			return fmt.Errorf("implemented: Extender %v, Scheduler %v, Clock %v; declared: %q", extender, scheduler, clock, info.Capabilities)
 		}
 		return nil
 	})},

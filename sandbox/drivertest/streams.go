@@ -66,9 +66,7 @@ var streams = []Check{
 				return fmt.Errorf("%w, want EPIPE", err)
 			}
 		case <-time.After(soon):
-			err := errors.Join(errors.New("it goes on"), p.Kill(t))
-			<-failed
-			return err
+			return errors.Join(errors.New("it goes on"), p.Kill(t), <-failed)
 		}
 		return p.Kill(t)
 	})},

@@ -65,6 +65,7 @@ func world(t *testing.T, f func(t *testing.T, w *memory.World, b driver.Backend)
 
 func TestAnAllowedNameDoesNotOpenAProtectedAddress(t *testing.T) {
 	world(t, func(t *testing.T, w *memory.World, b driver.Backend) {
+		t.Helper()
 		w.Serve("rebind.example", netip.MustParseAddrPort("169.254.169.254:80"))
 		w.Serve("inside.example", netip.MustParseAddrPort("10.0.0.7:80"))
 		for _, c := range []struct {
@@ -97,6 +98,7 @@ func TestAnAllowedNameDoesNotOpenAProtectedAddress(t *testing.T) {
 
 func TestAFrozenSandboxIsLeftToTheSchedule(t *testing.T) {
 	world(t, func(t *testing.T, w *memory.World, b driver.Backend) {
+		t.Helper()
 		spec := order("frozen")
 		spec.Detached, spec.Facts.Reaper = true, "sweeper"
 		s, err := b.Create(t.Context(), spec)
@@ -141,6 +143,7 @@ func TestAFloorIsRefused(t *testing.T) {
 
 func TestATokenMakesOneSandbox(t *testing.T) {
 	world(t, func(t *testing.T, _ *memory.World, b driver.Backend) {
+		t.Helper()
 		if _, err := b.Create(t.Context(), order("same")); err != nil {
 			t.Fatal(err)
 		}
@@ -152,6 +155,7 @@ func TestATokenMakesOneSandbox(t *testing.T) {
 
 func TestScripts(t *testing.T) {
 	world(t, func(t *testing.T, _ *memory.World, b driver.Backend) {
+		t.Helper()
 		s, err := b.Create(t.Context(), order("t"))
 		if err != nil {
 			t.Fatal(err)
@@ -178,6 +182,7 @@ func TestScripts(t *testing.T) {
 
 func TestACloseOfTheWorldEndsAll(t *testing.T) {
 	world(t, func(t *testing.T, w *memory.World, b driver.Backend) {
+		t.Helper()
 		s, err := b.Create(t.Context(), order("t"))
 		if err != nil {
 			t.Fatal(err)

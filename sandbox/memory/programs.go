@@ -135,8 +135,7 @@ func (t *task) repeat(n int64, text string) int {
 }
 
 func errno(err error) int {
-	var e syscall.Errno
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[syscall.Errno](err); ok {
 		return int(e) & 0x7f
 	}
 	return 0

@@ -76,10 +76,10 @@ func (b *box) usable(ctx context.Context, op string) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch b.state {
-	case driver.StateRunning:
+	if b.state == driver.StateRunning {
 		return nil
-	case driver.StatePaused:
+	}
+	if b.state == driver.StatePaused {
 		return signed(&driver.Error{Code: driver.CodeUnavailable, Err: errors.New("the sandbox is paused"), Hint: "kill it"}, op, b.id)
 	}
 	return signed(&driver.Error{Code: driver.CodeGone, Err: errEnded}, op, b.id)

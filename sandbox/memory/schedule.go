@@ -79,7 +79,7 @@ func (b *backend) PutSchedule(ctx context.Context, s driver.Schedule) (driver.Sc
 		return driver.ScheduleStatus{}, signed(&driver.Error{Code: driver.CodeUnavailable, Hint: "open another world"}, "put schedule", "")
 	}
 	old := w.schedules[s.Name]
-	made := w.schedule(s)
+	made := w.schedule(s) //nolint:contextcheck // it outlives the call that made it; its world ends it
 	w.schedules[s.Name] = made
 	w.mu.Unlock()
 	if old != nil {

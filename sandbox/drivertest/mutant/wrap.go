@@ -2,6 +2,7 @@ package mutant
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 
@@ -155,7 +156,7 @@ func (p process) Recv(ctx context.Context) (driver.Chunk, error) {
 		recv = func(ctx context.Context, p driver.Process) (driver.Chunk, error) { return p.Recv(ctx) }
 	}
 	c, err := recv(ctx, p.Process)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = p.lie.error(err)
 	}
 	return c, err
