@@ -2,6 +2,7 @@ package docker
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -118,9 +119,7 @@ func rootOnly(m guest.Mount) bool {
 // own cap.
 func (o order) mounts(f *findings, mounts []guest.Mount) {
 	caps := map[string]int64{"/dev/shm": o.disk.shm}
-	for p, kib := range o.disk.tmpfs {
-		caps[p] = kib
-	}
+	maps.Copy(caps, o.disk.tmpfs)
 	last := map[string]guest.Mount{} // what is mounted over something hides it
 	for _, m := range mounts {
 		last[m.Point] = m

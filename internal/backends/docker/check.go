@@ -90,9 +90,6 @@ func plan(spec driver.Spec, d disk) driver.Plan {
 		},
 		Warnings: []string{},
 	}
-	if !spec.Trust.Stated() {
-		p.Warnings = append(p.Warnings, "trust is not stated: a container shares the host's kernel, which is no boundary for code that nobody vouches for")
-	}
 	return p
 }
 

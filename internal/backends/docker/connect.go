@@ -67,8 +67,7 @@ func (b *Backend) connect(ctx context.Context) (*client.Client, error) {
 		}
 	}
 	code := codeOf(first)
-	var e *driver.Error
-	if errors.As(first, &e) {
+	if e, ok := errors.AsType[*driver.Error](first); ok {
 		code = e.Code
 	}
 	hint := hintOf(code, first)

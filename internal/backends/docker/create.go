@@ -140,7 +140,7 @@ var errSlow = fmt.Errorf("the sandbox did not come up within %v", greetLimit)
 
 // slow tells our own bound from the caller's.
 func slow(ctx context.Context, err error) error {
-	if context.Cause(ctx) == errSlow {
+	if errors.Is(context.Cause(ctx), errSlow) {
 		return &driver.Error{Code: driver.CodeUnavailable, Hint: hintDoctor, Err: errSlow}
 	}
 	return err

@@ -46,7 +46,7 @@ func fail(ctx context.Context, op, id string, err error) error {
 // named fills in what a *driver.Error from a lower layer does not know. Other
 // shapes, joined errors among them, pass as they are.
 func named(err error, op, id string) error {
-	e, ok := err.(*driver.Error)
+	e, ok := err.(*driver.Error) //nolint:errorlint // only the outermost
 	if !ok {
 		return err
 	}

@@ -48,7 +48,7 @@ func TestErrorsKeepTheirParts(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := fail(ctx, "create", "", errors.New("anything")); err != context.Canceled {
+	if err := fail(ctx, "create", "", errors.New("anything")); !errors.Is(err, context.Canceled) {
 		t.Errorf("the caller's own end is %v", err)
 	}
 	if err := fail(ctx, "create", "", leaked("create", "id", errors.New("x"))); !errors.Is(err, driver.CodeLeaked) {

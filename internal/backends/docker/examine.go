@@ -78,8 +78,7 @@ func examineLeftovers(ctx context.Context, cli *client.Client) []driver.Finding 
 
 func broken(name string, err error) driver.Finding {
 	f := driver.Finding{Name: name, Detail: err.Error(), Hint: hintDoctor}
-	var e *driver.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
 		f.Hint = e.Hint
 		if e.Err != nil {
 			f.Detail = e.Err.Error()

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -217,6 +218,7 @@ func (f *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		case answered:
 			return
+		case none:
 		case drop:
 			abort(w)
 			return
@@ -252,7 +254,7 @@ func minor(v string) int {
 }
 
 func abort(w http.ResponseWriter) {
-	if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
+	if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		_ = c.Close()
 	}
 }
@@ -295,9 +297,7 @@ func (f *fakeEngine) serve(call, arg string, w http.ResponseWriter, r *http.Requ
 	case "info":
 		info := map[string]any{"MemoryLimit": true, "SwapLimit": true, "PidsLimit": true, "CpuCfsQuota": true, "SecurityOptions": []string{"name=seccomp,profile=default"},
 			"SystemTime": time.Now().Format(time.RFC3339Nano), "KernelVersion": "6.1.0-fake", "Architecture": "x86_64"}
-		for k, v := range f.info {
-			info[k] = v
-		}
+		maps.Copy(info, f.info)
 		f.reply(w, info)
 	case "image":
 		cfg, ok := f.images[arg]
@@ -357,7 +357,7 @@ func (f *fakeEngine) serve(call, arg string, w http.ResponseWriter, r *http.Requ
 	case "wait":
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusOK)
-		w.(http.Flusher).Flush()
+		_ = http.NewResponseController(w).Flush()
 		select {
 		case <-c.exited:
 			_ = json.NewEncoder(w).Encode(map[string]int{"StatusCode": 70})

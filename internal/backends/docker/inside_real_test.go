@@ -153,9 +153,9 @@ done
 		t.Errorf("%s", out)
 	}
 	var sum int
-	if i := strings.Index(out, "sum "); i < 0 {
+	if _, after, ok := strings.Cut(out, "sum "); !ok {
 		t.Errorf("no sum: %s", out)
-	} else if _, err := fmt.Sscan(out[i+4:], &sum); err != nil || sum > 32<<10 || sum < 30<<10 {
+	} else if _, err := fmt.Sscan(after, &sum); err != nil || sum > 32<<10 || sum < 30<<10 {
 		t.Errorf("%d KiB were written, the cap is %d", sum, 32<<10)
 	}
 	t.Logf("%d KiB of %d", sum, 32<<10)

@@ -43,7 +43,7 @@ func guestBinary(t testing.TB) string {
 		if guestPath = os.Getenv("SANDBOXIO_GUEST"); guestPath != "" {
 			return
 		}
-		dir, err := os.MkdirTemp("", "guest")
+		dir, err := os.MkdirTemp("", "guest") //nolint:usetesting // outlives the test that makes it
 		if err != nil {
 			guestErr = err
 			return
@@ -215,6 +215,7 @@ func runRaw(t testing.TB, b *Backend, id string) string {
 // cleanup gives a context for functions of t.Cleanup, in which the test's own
 // has ended.
 func cleanup(t testing.TB) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	t.Cleanup(cancel)
 	return ctx

@@ -189,7 +189,7 @@ func settle(ctx context.Context, cli *client.Client, id string) error {
 var errUnsettled = fmt.Errorf("the keeper said nothing within %v", settleLimit)
 
 func unsettled(ctx context.Context, err error) error {
-	if context.Cause(ctx) == errUnsettled {
+	if errors.Is(context.Cause(ctx), errUnsettled) {
 		return &driver.Error{Code: driver.CodeUnavailable, Hint: hintSetup, Err: errUnsettled}
 	}
 	return err

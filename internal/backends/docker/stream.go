@@ -3,6 +3,7 @@ package docker
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -93,7 +94,7 @@ func (s *stream) Close() error                { return s.conn.Close() }
 
 // eof turns an end in the middle of a frame into an end: the container died.
 func eof(err error) error {
-	if err == io.ErrUnexpectedEOF {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return io.EOF
 	}
 	return err
