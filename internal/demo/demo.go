@@ -213,13 +213,18 @@ func (d *demo) runCode(ctx context.Context) error {
 		return err
 	}
 	d.show(string(res.Stdout))
-	exec, err := d.timed(func() error {
-		_, err := sb.Run(ctx, sandbox.Cmd{Args: []string{"/bin/true"}})
-		return err
-	})
-	if err != nil {
-		return err
+	var execs []time.Duration
+	for range 5 {
+		took, err := d.timed(func() error {
+			_, err := sb.Run(ctx, sandbox.Cmd{Args: []string{"/bin/true"}})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		execs = append(execs, took)
 	}
+	slices.Sort(execs)
 	st := sb.Status()
 	d.say("  isolation %s: %s\n", st.Isolation, st.Evidence.Detail)
 	for _, w := range sb.Warnings() {
@@ -228,7 +233,7 @@ func (d *demo) runCode(ctx context.Context) error {
 	if err := sb.Close(); err != nil {
 		return err
 	}
-	return d.compare(ctx, rt, spec, first, exec)
+	return d.compare(ctx, rt, spec, first, execs[2])
 }
 
 // compare sets a creation beside the engine's own calls for a container as
