@@ -38,9 +38,17 @@ func Main(m *testing.M) int {
 		}
 		terraform = found
 	}
+	dir, err := os.MkdirTemp("", "sandboxio-acctest")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = os.WriteFile(filepath.Join(dir, "empty.tfrc"), nil, 0o600)
+	}
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "FAIL:", err)
+		return 1
+	}
 	for k, v := range map[string]string{
-		"TF_ACC_TERRAFORM_PATH": terraform, "CHECKPOINT_DISABLE": "1",
-		"TF_CLI_CONFIG_FILE": filepath.Join(os.TempDir(), "sandboxio-no-such-file"),
+		"TF_ACC_TERRAFORM_PATH": terraform, "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": filepath.Join(dir, "empty.tfrc"),
 	} {
 		if err := os.Setenv(k, v); err != nil {
 			_, _ = fmt.Fprintln(os.Stderr, "FAIL:", err)

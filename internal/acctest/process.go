@@ -46,6 +46,7 @@ func NewProcessWorkspace(t *testing.T, config string) *Workspace {
 	w.Write(t, "versions.tf", required)
 	w.Write(t, "main.tf", config)
 	w.Env = []string{serveEnv + "=1", "TF_CLI_CONFIG_FILE=" + filepath.Join(w.Dir, "dev.tfrc"), "TF_IN_AUTOMATION=1"}
+	w.tidy(t)
 	return w
 }
 

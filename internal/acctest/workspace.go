@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
@@ -61,6 +63,7 @@ func NewWorkspace(t *testing.T, opts provider.Options, config string) *Workspace
 	w := &Workspace{Dir: t.TempDir(), Env: []string{"TF_REATTACH_PROVIDERS=" + string(addresses), "TF_IN_AUTOMATION=1"}}
 	w.Write(t, "versions.tf", required)
 	w.Write(t, "main.tf", config)
+	w.tidy(t)
 	w.Must(t, "init", "-no-color")
 	return w
 }
@@ -86,16 +89,41 @@ func (w *Workspace) Read(t *testing.T, name string) []byte {
 // Terraform runs a command and gives what it said on both streams.
 func (w *Workspace) Terraform(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Getenv("TF_ACC_TERRAFORM_PATH"), args...)
-	cmd.Dir = w.Dir
-	cmd.Env = append(os.Environ(), w.Env...)
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	if err != nil {
-		err = fmt.Errorf("terraform %v: %w", args, err)
-	}
+	err := w.command(&out, &out, args...)
 	return out.String(), err
+}
+
+// command runs one; a test's cleanup may too, when the test's context is over.
+func (w *Workspace) command(stdout, stderr io.Writer, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Getenv("TF_ACC_TERRAFORM_PATH"), args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.Dir, append(os.Environ(), w.Env...), stdout, stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("terraform %v: %w", args, err)
+	}
+	return nil
+}
+
+// Output gives the value of an output.
+func (w *Workspace) Output(t *testing.T, name string) string {
+	t.Helper()
+	var out, said bytes.Buffer
+	if err := w.command(&out, &said, "output", "-raw", name); err != nil {
+		t.Fatalf("%v\n%s", err, said.String())
+	}
+	return out.String()
+}
+
+// tidy destroys what a test that failed midway left behind.
+func (w *Workspace) tidy(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			_ = w.command(io.Discard, io.Discard, "destroy", "-auto-approve", "-input=false", "-refresh=false")
+		}
+	})
 }
 
 // Must is Terraform for a command that has to succeed.

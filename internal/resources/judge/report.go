@@ -180,8 +180,8 @@ func (r Report) warn(at path.Path, summary, detail string) {
 
 // Later warns that nothing could be judged yet.
 func (r Report) Later() {
-	r.warn(r.Places.Else, "The policy is not known yet",
-		"The provider's configuration depends on values that are known only after apply. What is planned here is judged then, before anything is created.")
+	r.warn(r.Places.Else, "The policy cannot judge yet",
+		"This depends on values that are known only after apply. It is judged then, before anything is created, and may be refused.")
 }
 
 // Warn reports something that stops nothing.

@@ -255,9 +255,9 @@ func TestAccReplaceMakesAnother(t *testing.T) {
 	w := newWorld(t)
 	ws := acctest.NewWorkspace(t, w.options(), w.provider+block("")+"output \"id\" {\n  value = sandboxio_sandbox.s.id\n}\n")
 	ws.Apply(t)
-	first := ws.Must(t, "output", "-raw", "id")
+	first := ws.Output(t, "id")
 	ws.Apply(t, "-replace="+at)
-	if second := ws.Must(t, "output", "-raw", "id"); second == first || second == "" {
+	if second := ws.Output(t, "id"); second == first || second == "" {
 		t.Errorf("replaced %q by %q", first, second)
 	}
 	if _, err := w.backend.Attach(context.Background(), first); !errors.Is(err, driver.CodeGone) && !errors.Is(err, driver.CodeNotFound) {

@@ -39,6 +39,9 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	unchanged := exists
 	if exists {
 		plan.Template = equivalent(state.Template, plan.Template)
+		if imported {
+			plan.Lifetime = observedAs(state.Lifetime, plan.Lifetime)
+		}
 		replace, adopt := changes(plan, state, imported)
 		unchanged = len(replace)+len(adopt) == 0
 		switch {

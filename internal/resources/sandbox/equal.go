@@ -1,7 +1,11 @@
 package sandbox
 
 import (
+	"time"
+
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/duration"
 )
 
 // equivalent keeps the digest that an import left in the state, when the
@@ -28,4 +32,15 @@ func sameButPolicy(a, b types.String) bool {
 	dx, errx := x.Digest()
 	dy, erry := y.Digest()
 	return errx == nil && erry == nil && dx == dy
+}
+
+// observedAs keeps the lifetime that an import read from two stamps of whole
+// seconds, when the planned one may have been the one they came from.
+func observedAs(state, plan types.String) types.String {
+	was, err := duration.Parse("lifetime", state)
+	is, perr := duration.Parse("lifetime", plan)
+	if err == nil && perr == nil && !plan.IsUnknown() && (was-is).Abs() <= time.Second {
+		return state
+	}
+	return plan
 }
