@@ -84,6 +84,27 @@ var honesty = []Check{
 		}
 		return nil
 	})},
+	{Name: "check: it answers without the provider", Func: with(func(t *trial) error {
+		b, err := t.h.Open(t)
+		if err != nil {
+			return err
+		}
+		if err := b.Close(); err != nil {
+			return err
+		}
+		// A closed backend reaches nobody, and Check needs nobody.
+		spec := t.spec()
+		want, err := t.b.Check(spec)
+		if err != nil {
+			return err
+		}
+		if got, err := b.Check(spec); err != nil || !reflect.DeepEqual(got, want) {
+			return fmt.Errorf("closed, it plans %+v, %v; open, %+v", got, err, want)
+		}
+		spec.Lifetime = 0
+		_, err = b.Check(spec)
+		return wantField(err, driver.CodeInvalid, "lifetime")
+	})},
 	{Name: "isolation: what is measured is at least what was promised", Func: with(func(t *trial) error {
 		spec := t.spec()
 		plan, err := t.b.Check(spec)

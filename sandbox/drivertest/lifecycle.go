@@ -118,6 +118,44 @@ var lifecycle = []Check{
 		}
 		return nil
 	})},
+	{Name: "create, kill: what is done at once is done for each", Func: with(func(t *trial) error {
+		const n = 4
+		made, errs := make(chan driver.Sandbox, n), make(chan error, 3*n)
+		for range n {
+			go func() {
+				s, err := t.create()
+				errs <- err
+				made <- s
+			}()
+		}
+		ids, all := map[string]bool{}, []driver.Sandbox{}
+		var err error
+		for range n {
+			err = errors.Join(err, <-errs)
+			if s := <-made; s != nil {
+				ids[s.Status().ID] = true
+				all = append(all, s)
+			}
+		}
+		if err != nil || len(ids) != n {
+			return fmt.Errorf("%d creates at once give %d sandboxes: %v", n, len(ids), err)
+		}
+		for _, s := range all {
+			for range 2 { // two who kill the same one
+				go func() { errs <- s.Kill(t) }()
+			}
+		}
+		for range 2 * n {
+			err = errors.Join(err, <-errs)
+		}
+		if err != nil {
+			return fmt.Errorf("kill: %w", err)
+		}
+		for _, s := range all {
+			err = errors.Join(err, t.gone(s))
+		}
+		return err
+	})},
 	{Name: "kill: a neighbour goes on", Func: with(func(t *trial) error {
 		one, err := t.create()
 		if err != nil {

@@ -25,6 +25,7 @@ var lifecycle = []Mutant{
 		Lie:  wrap(lie{kill: func(context.Context, driver.Sandbox) error { return nil }}),
 		Fails: []string{
 			"kill: the sandbox is gone when kill returns, and every handle says so",
+			"create, kill: what is done at once is done for each",
 			"attach: another backend joins a sandbox, uses it and ends it",
 			"last: nothing is left",
 		},
