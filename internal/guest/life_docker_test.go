@@ -207,8 +207,8 @@ func TestSIGTERMEndsASandboxCleanly(t *testing.T) {
 
 func TestADetachedSandboxOutlivesItsConnections(t *testing.T) {
 	b := newBox(t, want{env: map[string]string{"A": "sandbox"}})
-	p := b.start(driver.Cmd{Args: []string{"sh", "-c", "setsid sleep 31337 & echo up; wait"}})
-	_ = p
+	b.start(driver.Cmd{Args: []string{"sh", "-c", "setsid sleep 31337 & echo up; wait"}})
+	b.run("sh", "-c", "setsid sleep 31337 >/dev/null 2>&1 &") // what an ended program left
 	d, err := b.guest.Start(limited(t, 5*time.Second), driver.Cmd{Args: []string{"sh", "-c", "sleep 98765; :"}, Timeout: time.Minute, Detached: true})
 	if err != nil {
 		t.Fatal(err)

@@ -88,10 +88,8 @@ func run(boot wire.Boot) error {
 // harden closes what the container's settings may have left open. Each step
 // succeeds, or the sandbox does not begin.
 func harden(boot wire.Boot) error {
-	// Not traceable, and its memory in no core, by anyone without rights
-	// over it, the same uid included.
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("cannot become undumpable: %w", err)
+	if err := undumpable(); err != nil {
+		return err
 	}
 	if err := noNewPrivs(); err != nil {
 		return err

@@ -53,6 +53,12 @@ func (r *reaper) start(argv0 string, argv []string, attr *syscall.ProcAttr) (<-c
 	}
 	<-forked
 	r.adj.lower()
+	// The child changed its user while it shared our memory, and the kernel
+	// then sets for both what fs.suid_dumpable says, which may be anything.
+	if derr := undumpable(); derr != nil && err == nil {
+		_ = unix.Kill(pid, unix.SIGKILL)
+		err = derr
+	}
 	if err != nil {
 		return nil, err
 	}

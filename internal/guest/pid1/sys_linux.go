@@ -13,6 +13,15 @@ import (
 
 func addr[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
+// undumpable makes this process not traceable, and its memory part of no
+// core, by anyone without rights over it, the same uid included.
+func undumpable() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("cannot become undumpable: %w", err)
+	}
+	return nil
+}
+
 // noNewPrivs sets the flag on every thread of PID 1, since a child has what
 // the thread that makes it has.
 func noNewPrivs() error {
