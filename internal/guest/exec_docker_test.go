@@ -456,6 +456,36 @@ func TestAForkBombLeavesTheGuestAtWork(t *testing.T) {
 	}
 }
 
+func TestAWorkloadThatStopsAllItCanDoesNotStopTheGuest(t *testing.T) {
+	b := owned(t)
+	p := b.start(driver.Cmd{Args: []string{"python3", "-uc", `
+import os, signal, ctypes
+kill = ctypes.CDLL(None).kill
+print("up")
+me = os.getpid()
+while True: # new processes have the next pids: stop them as early as can be
+    for pid in range(me + 1, me + 400): kill(pid, signal.SIGSTOP)`}})
+	ended, stopped := 0, 0
+	for range 40 {
+		r, err := b.try(driver.Cmd{Args: []string{"true"}, Timeout: 200 * time.Millisecond}, nil)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case r.exit.TimedOut, r.exit.Signal == "SIGKILL":
+			stopped++
+		default:
+			ended++
+		}
+	}
+	t.Logf("%d programs were stopped, %d ended", stopped, ended)
+	if err := p.Kill(limited(t, 20*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.run("echo", "after"); r.stdout != "after\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestMemoryHogsDoNotTakePID1(t *testing.T) {
 	b := owned(t)
 	r := b.run("python3", "-c", `

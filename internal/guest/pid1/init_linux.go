@@ -91,6 +91,11 @@ func harden(boot wire.Boot) error {
 	if err := undumpable(); err != nil {
 		return err
 	}
+	// A child shares our memory from when it becomes the workload's until it
+	// executes, and this setting says who may trace it then.
+	if readNumber("/proc/sys/fs/suid_dumpable") == 1 {
+		return errors.New("fs.suid_dumpable is 1 on this host, which lets a workload into PID 1's memory; set it to 0 or 2")
+	}
 	if err := noNewPrivs(); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,6 +28,9 @@ func newReaper(adj *oomAdj) *reaper {
 // workloadNice leaves PID 1 the time to end a workload that takes all of it.
 const workloadNice = 10
 
+// forkWithin is far above what a fork takes in a sandbox that is full and busy.
+const forkWithin = 5 * time.Second
+
 // fork makes all children, on one thread: they inherit its niceness, which
 // PID 1's other threads do not share, and which nobody here may lower again.
 func (r *reaper) fork(ready chan<- error) {
@@ -46,6 +50,13 @@ func (r *reaper) start(argv0 string, argv []string, attr *syscall.ProcAttr) (<-c
 	}
 	var pid int
 	var err error
+	// Until it executes, the child keeps this thread waiting, and is already
+	// the workload's to stop. Whoever does so ends it.
+	stuck := time.AfterFunc(forkWithin, func() {
+		mark := attr.Sys.Credential.Groups[0]
+		_ = kill(func(m uint32) bool { return m == mark })
+	})
+	defer stuck.Stop()
 	forked := make(chan struct{})
 	r.forks <- func() {
 		pid, err = syscall.ForkExec(argv0, argv, attr)
