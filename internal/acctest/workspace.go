@@ -106,6 +106,27 @@ func (w *Workspace) command(stdout, stderr io.Writer, args ...string) error {
 	return nil
 }
 
+// Background starts a command, whose words come on done when it ends, and gives
+// the function that interrupts it as Ctrl-C does.
+func (w *Workspace) Background(t *testing.T, done chan<- string, args ...string) (interrupt func()) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := exec.Command(os.Getenv("TF_ACC_TERRAFORM_PATH"), args...) //nolint:noctx // a context would kill it instead of interrupting
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.Dir, append(os.Environ(), w.Env...), &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = cmd.Wait() // its words say how it ended
+		done <- out.String()
+	}()
+	return func() {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Output gives the value of an output.
 func (w *Workspace) Output(t *testing.T, name string) string {
 	t.Helper()

@@ -1,7 +1,7 @@
 package provider_test
 
 import (
-	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -117,7 +117,7 @@ func TestDescriptionsNameAllowedValuesAndReplacement(t *testing.T) {
 			}
 			if str.Default != nil {
 				seen++
-				want := fmt.Sprintf("Default: %s", strings.TrimPrefix(strings.ReplaceAll(str.Default.MarkdownDescription(t.Context()), "value defaults to ", ""), ""))
+				want := "Default: " + strings.TrimPrefix(str.Default.MarkdownDescription(t.Context()), "value defaults to ")
 				if !strings.Contains(str.MarkdownDescription, want) {
 					t.Errorf("%s.%s does not say %q", meta.TypeName, name, want)
 				}
@@ -135,13 +135,9 @@ func flat(prefix string, in map[string]schema.Attribute) map[string]schema.Attri
 		out[prefix+name] = a
 		switch n := a.(type) {
 		case schema.SingleNestedAttribute:
-			for k, v := range flat(prefix+name+".", n.Attributes) {
-				out[k] = v
-			}
+			maps.Copy(out, flat(prefix+name+".", n.Attributes))
 		case schema.ListNestedAttribute:
-			for k, v := range flat(prefix+name+".", n.NestedObject.Attributes) {
-				out[k] = v
-			}
+			maps.Copy(out, flat(prefix+name+".", n.NestedObject.Attributes))
 		}
 	}
 	return out

@@ -39,3 +39,29 @@ func TestAccABackendThatIsNotConfiguredIsNamed(t *testing.T) {
 		Config: provider + "data \"sandboxio_backend\" \"b\" {\n  name = \"cloud\"\n}\n", PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)"cloud" is not configured.*Fix`),
 	}}})
 }
+
+func TestAccAnAliasPerDaemon(t *testing.T) {
+	t.Parallel()
+	w := acctest.NewProcessWorkspace(t, `
+provider "sandboxio" {
+  memory {}
+}
+provider "sandboxio" {
+  alias = "engine"
+  docker {
+    host = "unix:///nowhere/engine.sock"
+  }
+}
+data "sandboxio_backend" "here" {}
+data "sandboxio_backend" "there" {
+  provider = sandboxio.engine
+}
+output "names" {
+  value = "${data.sandboxio_backend.here.name} ${data.sandboxio_backend.there.name}"
+}
+`)
+	w.Apply(t)
+	if got := w.Output(t, "names"); got != "memory docker" {
+		t.Errorf("the providers are of %s", got)
+	}
+}

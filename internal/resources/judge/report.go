@@ -101,8 +101,7 @@ func (r Report) later(open []sandbox.Finding) {
 // Error reports a backend's or the runtime's error, each problem on its
 // attribute, a denial by its findings.
 func (r Report) Error(summary string, err error) {
-	var denied *sandbox.DeniedError
-	if errors.As(err, &denied) {
+	if denied, ok := errors.AsType[*sandbox.DeniedError](err); ok {
 		r.Verdict(denied.Verdict)
 		return
 	}

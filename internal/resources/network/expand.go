@@ -62,7 +62,9 @@ func (v Value) Expand(ctx context.Context) (Expanded, diag.Diagnostics) {
 		e.unknown("network.learn")
 	}
 	e.Network.Learn = v.Learn.ValueBool()
-	e.Network.Expose = e.ports("network.expose", v.Expose)
+	expose, err := e.ports("network.expose", v.Expose)
+	e.Network.Expose = expose
+	errs = append(errs, err)
 
 	if v.Egress.IsUnknown() {
 		e.unknown("network.egress")
@@ -93,12 +95,13 @@ func (v Value) Expand(ctx context.Context) (Expanded, diag.Diagnostics) {
 }
 
 func (e *Expanded) rule(at string, r Rule) (driver.Rule, error) {
-	out := driver.Rule{Why: r.Why.ValueString(), Ports: e.ports(at+".ports", r.Ports)}
+	ports, err := e.ports(at+".ports", r.Ports)
+	errs := []error{err}
+	out := driver.Rule{Why: r.Why.ValueString(), Ports: ports}
 	if r.Why.IsUnknown() {
 		e.unknown(at + ".why")
 	}
 	known := !r.Host.IsUnknown() && !r.CIDR.IsUnknown()
-	var errs []error
 	switch {
 	case r.Host.IsUnknown():
 		e.unknown(at + ".host")
@@ -130,24 +133,27 @@ func (e *Expanded) rule(at string, r Rule) (driver.Rule, error) {
 	return out, driver.Join(errs...)
 }
 
-func (e *Expanded) ports(at string, set types.Set) []uint16 {
+// ports never drops one: without ports, a rule would mean the default ones.
+func (e *Expanded) ports(at string, set types.Set) ([]uint16, error) {
 	if set.IsUnknown() {
 		e.unknown(at)
-		return nil
+		return nil, nil
 	}
 	var out []uint16
 	for _, el := range set.Elements() {
 		n, ok := el.(types.Int64)
 		if !ok || n.IsUnknown() {
 			e.unknown(at)
-			return nil
+			return nil, nil
 		}
-		if v := n.ValueInt64(); v > 0 && v <= math.MaxUint16 { // validated by the schema
-			out = append(out, uint16(v))
+		v := n.ValueInt64()
+		if n.IsNull() || v < 1 || v > math.MaxUint16 {
+			return nil, driver.Invalid(at, fmt.Sprintf("%d is not a port", v), "list ports between 1 and 65535, or leave ports out for 80 and 443")
 		}
+		out = append(out, uint16(v))
 	}
 	slices.Sort(out)
-	return out
+	return out, nil
 }
 
 func (e *Expanded) unknown(at string) { e.Unknown = append(e.Unknown, at) }

@@ -84,7 +84,7 @@ func TestWhatLooksLikeAnotherHostIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{
 		"", "*", "*.*.example.com", "a.example.com:443", "https://a.example.com", "a.example.com/x", "10.0.0.1", "１０.０.０.１", "0x7f.1", "localhost",
-		"a..example.com", "-a.example.com", "a.example.com\u200b/", "user@a.example.com", "a b.example.com", "ａ/ｂ.example.com", "ex‮ample.com", "foo.*.example.com",
+		"a..example.com", "-a.example.com", "a.example.com\u200b/", "user@a.example.com", "a b.example.com", "ａ/ｂ.example.com", "ex\u202eample.com", "foo.*.example.com",
 	} {
 		e, _ := ExpandObject(t.Context(), value(host(in)))
 		if e.Problems == nil {
@@ -92,6 +92,17 @@ func TestWhatLooksLikeAnotherHostIsRefused(t *testing.T) {
 			t.Errorf("%q is accepted as %v, %v", in, n.Egress, err)
 		} else if f := driver.Problems(e.Problems)[0].Field; !strings.HasPrefix(f, "network.egress[0]") {
 			t.Errorf("%q is refused at %q", in, f)
+		}
+	}
+}
+
+func TestAPortThatIsNoneIsRefusedAndNotDropped(t *testing.T) {
+	t.Parallel()
+	for _, port := range []attr.Value{types.Int64Value(0), types.Int64Value(-1), types.Int64Value(65536), types.Int64Value(1 << 32), types.Int64Null()} {
+		r := rule(types.StringValue("a.example.com"), types.StringNull(), types.StringNull(), types.SetValueMust(types.Int64Type, []attr.Value{port}))
+		e, _ := ExpandObject(t.Context(), value(r))
+		if e.Problems == nil || driver.Problems(e.Problems)[0].Field != "network.egress[0].ports" {
+			t.Errorf("%v becomes %v, %v", port, e.Network, e.Problems)
 		}
 	}
 }

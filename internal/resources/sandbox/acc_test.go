@@ -265,3 +265,94 @@ func TestAccReplaceMakesAnother(t *testing.T) {
 	}
 	ws.Destroy(t)
 }
+
+func TestAccATimeoutWhileItIsMadeLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hang.Store(true)
+	w.run(resource.TestStep{Config: block("  start = { command = [\"hang\"] }\n  timeouts = { create = \"1s\" }"), ExpectError: regexp.MustCompile(`(?s)Unable to create the sandbox.*deadline\s+exceeded`)})
+	if left := w.world.Leftovers(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestAccAnInterruptWhileItIsMadeLeavesNothing(t *testing.T) { // hashicorp/terraform#33358
+	t.Parallel()
+	w := newWorld(t)
+	w.hang.Store(true)
+	ws := acctest.NewWorkspace(t, w.options(), w.provider+block(`  start = { command = ["hang"] }`))
+	done := make(chan string, 1)
+	interrupt := ws.Background(t, done, "apply", "-auto-approve", "-no-color")
+	<-w.starting
+	if len(w.all()) != 1 {
+		t.Error("there was nothing to leave behind")
+	}
+	interrupt()
+	if said := <-done; !strings.Contains(said, "Interrupt received") || !strings.Contains(said, "Unable to create the sandbox") {
+		t.Errorf("terraform says:\n%s", said)
+	}
+	if left := w.world.Leftovers(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	w.hang.Store(false)
+	ws.Apply(t)
+	ws.Destroy(t)
+}
+
+func TestAccATightenedPolicyStopsNeitherAPetNorItsDestroy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ws := acctest.NewWorkspace(t, w.options(), w.provider+block("")+"output \"id\" {\n  value = sandboxio_sandbox.s.id\n}\n")
+	ws.Apply(t)
+	id := ws.Output(t, "id")
+	policy := func(limit int) string {
+		dir := acctest.Lifetimes(t, limit)
+		return strings.Replace(w.provider, "provider \"sandboxio\" {", fmt.Sprintf("provider \"sandboxio\" {\n  policy {\n    sources = { strict = %q }\n  }", dir), 1)
+	}
+
+	// Another policy that allows the template: a new manifest, the same pet.
+	ws.Write(t, "main.tf", policy(3600)+block("")+"output \"id\" {\n  value = sandboxio_sandbox.s.id\n}\n")
+	if out := ws.Apply(t); !strings.Contains(out, "0 added, 2 changed, 0 destroyed") {
+		t.Errorf("a policy that allows it says:\n%s", out)
+	}
+	ws.Empty(t)
+	if again := ws.Output(t, "id"); again != id {
+		t.Errorf("the pet %s became %s", id, again)
+	}
+
+	// One that does not: warnings, and the configuration can still be
+	// destroyed; a change is denied, and can be destroyed without a refresh.
+	denying := policy(60)
+	ws.Write(t, "main.tf", denying+block("")+"output \"id\" {\n  value = sandboxio_sandbox.s.id\n}\n")
+	ws.Empty(t)
+	if out := ws.Must(t, "plan", "-no-color"); !strings.Contains(out, "Warning: ACME-001") {
+		t.Errorf("what is no longer allowed is not warned of:\n%s", out)
+	}
+	ws.Write(t, "main.tf", denying+strings.Replace(block(""), `"10m"`, `"9m"`, 1))
+	if out := ws.Deny(t, "destroy", "-auto-approve", "-no-color"); !strings.Contains(strings.Join(strings.Fields(out), " "), "terraform destroy -refresh=false") {
+		t.Errorf("the way out is not named:\n%s", out)
+	}
+	ws.Destroy(t, "-refresh=false")
+	if left := w.world.Leftovers(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestAccAProviderNotKnownYetKeepsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	config := func(input string) string {
+		return "resource \"terraform_data\" \"w\" {\n  input = " + input + "\n  triggers_replace = " + input + "\n}\n" +
+			regexp.MustCompile(`world = "([^"]*)"`).ReplaceAllString(w.provider, `world = replace("$1", terraform_data.w.id, "")`) + block("")
+	}
+	ws := acctest.NewWorkspace(t, w.options(), config(`"1"`))
+	ws.Apply(t, "-target=terraform_data.w")
+	ws.Apply(t)
+	ws.Empty(t)
+	ws.Write(t, "main.tf", config(`"2"`))
+	if out := ws.Apply(t); !strings.Contains(out, "1 added, 0 changed, 1 destroyed") {
+		t.Errorf("a provider that is not known in the plan says:\n%s", out)
+	}
+	ws.Empty(t)
+	ws.Destroy(t)
+}

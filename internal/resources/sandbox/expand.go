@@ -41,7 +41,7 @@ func (m model) expand() (spec sandbox.Spec, known bool, err error) {
 // expandStart reads the start command from the configuration, the only place
 // that has the secrets. It is nil when there is none; known is false while part
 // of it is not known yet, the values of secrets apart.
-func (m model) expandStart(ctx context.Context) (cmd *sandbox.Cmd, known bool, err error, diags diag.Diagnostics) {
+func (m model) expandStart(ctx context.Context) (cmd *sandbox.Cmd, known bool, diags diag.Diagnostics, err error) {
 	switch {
 	case m.Start.IsUnknown():
 		return nil, false, nil, nil
@@ -50,7 +50,7 @@ func (m model) expandStart(ctx context.Context) (cmd *sandbox.Cmd, known bool, e
 	}
 	var s start
 	if diags = m.Start.As(ctx, &s, basetypes.ObjectAsOptions{}); diags.HasError() {
-		return nil, false, nil, diags
+		return nil, false, diags, nil
 	}
 	cmd = &sandbox.Cmd{Dir: s.Dir.ValueString(), Detached: true}
 	known = !s.Dir.IsUnknown() && !s.Timeout.IsUnknown() && !s.Command.IsUnknown()
@@ -71,7 +71,7 @@ func (m model) expandStart(ctx context.Context) (cmd *sandbox.Cmd, known bool, e
 		value, _ := text(elements[name])
 		cmd.Secrets[name] = sandbox.NewSecret(value)
 	}
-	return cmd, known, err, diags
+	return cmd, known, diags, err
 }
 
 // validate refuses a command that could not start, and secrets that the

@@ -31,9 +31,10 @@ func (r *sandboxResource) refresh(ctx context.Context, m *model) (found bool, er
 	if !absent(err) {
 		return false, err
 	}
-	deadline, perr := time.Parse(time.RFC3339, m.Deadline.ValueString())
-	if perr != nil {
-		return false, nil
+	deadline, err := time.Parse(time.RFC3339, m.Deadline.ValueString())
+	if err != nil {
+		return false, &driver.Error{Code: driver.CodeInternal, Backend: m.Backend.ValueString(), Sandbox: m.ID.ValueString(),
+			Err: fmt.Errorf("it is gone, and the state's deadline cannot be read: %w", err), Hint: "terraform state rm, then apply"}
 	}
 	now, err := r.now(ctx, m.Backend.ValueString())
 	if err != nil {
@@ -72,10 +73,10 @@ func (r *sandboxResource) destroy(ctx context.Context, m model) error {
 	if err != nil {
 		return err
 	}
-	if err := sb.Close(); err != nil && !absent(err) {
+	// A removal that somebody else began may take a moment longer.
+	if err := sb.Close(); err != nil && !absent(err) && !errors.Is(err, driver.CodeConflict) {
 		return err
 	}
-	// A removal that somebody else began may take a moment longer.
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {

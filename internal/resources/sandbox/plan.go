@@ -102,7 +102,7 @@ func (r *sandboxResource) check(ctx context.Context, m model, report judge.Repor
 		report.Error(summary, err)
 		return
 	}
-	cmd, startKnown, err, diags := m.expandStart(ctx)
+	cmd, startKnown, diags, err := m.expandStart(ctx)
 	report.Diags.Append(diags...)
 	atStart := report
 	atStart.Places = ofStart
@@ -130,8 +130,11 @@ func (r *sandboxResource) check(ctx context.Context, m model, report judge.Repor
 		report.Error("The sandbox cannot be made", err)
 		return
 	}
+	if report.Unchanged {
+		return // it was said when the sandbox was made
+	}
 	for _, w := range plan.Warnings {
-		report.Warn("What the backend does not promise", w)
+		report.Warn("The sandbox comes with a warning", w)
 	}
 }
 

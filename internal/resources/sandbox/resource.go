@@ -50,7 +50,7 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 		report.Error(summary, err)
 		return
 	}
-	cmd, _, err, diags := config.expandStart(ctx)
+	cmd, _, diags, err := config.expandStart(ctx)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return

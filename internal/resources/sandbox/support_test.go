@@ -29,13 +29,15 @@ type world struct {
 	world     *memory.World
 	provider  string
 	backend   driver.Backend
-	down      atomic.Bool // the daemon does not answer
-	failStart atomic.Bool // commands do not start
+	down      atomic.Bool   // the daemon does not answer
+	failStart atomic.Bool   // commands do not start
+	hang      atomic.Bool   // commands neither start nor fail
+	starting  chan struct{} // told of each command that hangs
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t}
+	w := &world{t: t, starting: make(chan struct{}, 1)}
 	w.world, w.provider = acctest.World(t)
 	w.backend = memory.Open(memory.Options{World: w.world})
 	return w
@@ -152,14 +154,22 @@ func (b faultyBackend) Attach(ctx context.Context, id string) (driver.Sandbox, e
 
 func (b faultyBackend) Create(ctx context.Context, spec driver.Spec) (driver.Sandbox, error) {
 	sb, err := b.Backend.Create(ctx, spec)
-	if err != nil || !b.w.failStart.Load() {
+	if err != nil || !b.w.failStart.Load() && !b.w.hang.Load() {
 		return sb, err
 	}
-	return faultySandbox{sb}, nil
+	return faultySandbox{sb, b.w}, nil
 }
 
-type faultySandbox struct{ driver.Sandbox }
+type faultySandbox struct {
+	driver.Sandbox
+	w *world
+}
 
-func (faultySandbox) Start(context.Context, driver.Cmd) (driver.Process, error) {
+func (s faultySandbox) Start(ctx context.Context, _ driver.Cmd) (driver.Process, error) {
+	if s.w.hang.Load() {
+		s.w.starting <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return nil, &driver.Error{Code: driver.CodeInternal, Err: errors.New("it does not start"), Hint: "look at the guest"}
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -21,6 +22,10 @@ import (
 
 // Owner marks what Terraform made, in the native label of that name.
 const Owner = "terraform"
+
+// grace bounds a teardown. Nobody waits at a prompt for it, so it is longer
+// than a program's.
+const grace = 30 * time.Second
 
 // Estate is what a configuration amounts to, as package estate makes it.
 type Estate interface {
@@ -80,7 +85,7 @@ func (s *Site) Runtime(ctx context.Context, name string) (*sandbox.Runtime, erro
 	if !s.Known() {
 		return nil, errUnknown
 	}
-	return s.estate.Runtime(ctx, name, sandbox.Options{Owner: Owner})
+	return s.estate.Runtime(ctx, name, sandbox.Options{Owner: Owner, Grace: grace})
 }
 
 var errUnknown = &driver.Error{

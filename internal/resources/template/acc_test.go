@@ -248,10 +248,9 @@ func TestAccAnImportOfSomethingElseSaysWhatIsWanted(t *testing.T) {
 
 func TestAccATightenedPolicyWarnsAboutWhatExistsAndDeniesWhatChanges(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := acctest.Lifetimes(t, 60)
 	_, plain := acctest.World(t)
 	tight := strings.Replace(plain, "provider \"sandboxio\" {", fmt.Sprintf("provider \"sandboxio\" {\n  policy {\n    sources = { strict = %q }\n  }", dir), 1)
-	writeRule(t, dir)
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: plain + block(`  lifetime = "2m"`)},
 		{Config: tight + block(`  lifetime = "120s"`), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}},

@@ -113,7 +113,7 @@ func (r *templateResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 			"env": schema.MapAttribute{
 				Optional: true, Computed: true, ElementType: types.StringType, Default: mapdefault.StaticValue(types.MapValueMust(types.StringType, map[string]attr.Value{})),
 				Validators:          []validator.Map{mapvalidator.NoNullValues()},
-				MarkdownDescription: "Environment variables, part of the manifest and of the state. Never put credentials here: see `secrets`. Default: `{}`.",
+				MarkdownDescription: "Environment variables, in clear in the manifest and in the state, also where a variable is marked sensitive. Never put credentials here: see `secrets`. Default: `{}`.",
 			},
 			"secrets": schema.SetAttribute{
 				Optional: true, Computed: true, ElementType: types.StringType, Default: setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{})),
