@@ -4,6 +4,7 @@ package guest_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func BenchmarkOutput(b *testing.B) {
 		n := 0
 		for {
 			c, err := p.Recv(ctx)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

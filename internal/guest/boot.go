@@ -30,10 +30,12 @@ const (
 	ExitDeadline = wire.ExitDeadline
 )
 
-// Report is what [Client.Attest] measures.
 type (
+	// Report is what [Client.Attest] measures.
 	Report = wire.Report
-	Mount  = wire.Mount
+	// Mount is a mount as a Report shows it.
+	Mount = wire.Mount
+	// Cgroup is the limits that a Report shows.
 	Cgroup = wire.Cgroup
 )
 

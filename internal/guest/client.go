@@ -56,7 +56,7 @@ type Client struct {
 func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Client, error) {
 	c := &Client{opts: opts}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	err := c.greet(conn)
+	err := c.greet(ctx, conn)
 	if !stop() {
 		return nil, ctx.Err()
 	}
@@ -71,7 +71,7 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Clien
 	return c, nil
 }
 
-func (c *Client) greet(conn io.ReadWriter) error {
+func (c *Client) greet(ctx context.Context, conn io.ReadWriter) error {
 	refuse := func(code driver.Code, err error, hint string) error {
 		return &driver.Error{Code: code, Op: "connect", Backend: c.opts.Backend, Sandbox: c.opts.Sandbox, Err: err, Hint: hint}
 	}
@@ -97,7 +97,7 @@ func (c *Client) greet(conn io.ReadWriter) error {
 		return refuse(driver.CodeUnsupported, fmt.Errorf("the guest speaks protocol %d, this program %d", protocol, Protocol),
 			"use the sandboxio version that made this sandbox, or a newer one")
 	case reply.Failure.Code != "":
-		return c.fail(nil, "connect", &reply.Failure)
+		return c.fail(ctx, "connect", &reply.Failure)
 	}
 	c.hello = Hello{Protocol: Protocol, Version: clean(reply.Version), Boot: clean(reply.Boot),
 		PID1UID: reply.PID1UID, Owned: reply.Owned, Deadline: time.Unix(0, reply.Deadline)}

@@ -1,5 +1,3 @@
-//go:build !dockertest
-
 package guest
 
 import (
@@ -141,7 +139,7 @@ func TestAGreetingEndsWithItsContext(t *testing.T) {
 	defer inside.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { _, _ = wire.ReadHello(inside, &wire.HostHello{}); cancel() }()
-	if _, err := Connect(ctx, host, Options{}); err != context.Canceled {
+	if _, err := Connect(ctx, host, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
@@ -158,6 +156,7 @@ func script(events []wire.Event, frames []byte) func(wire.Op, *yamux.Stream) {
 		case wire.OpData:
 			_ = wire.Read(s, &wire.Data{})
 			_, _ = s.Write(frames)
+		default:
 		}
 	}
 }
@@ -228,7 +227,7 @@ func TestOutputAfterAnExitIsKept(t *testing.T) {
 	var got []string
 	for {
 		chunk, err := p.Recv(limited(t))
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -239,7 +238,7 @@ func TestOutputAfterAnExitIsKept(t *testing.T) {
 	if strings.Join(got, ",") != "stdout out,stderr err" {
 		t.Errorf("%q", got)
 	}
-	if _, err := p.Recv(limited(t)); err != io.EOF {
+	if _, err := p.Recv(limited(t)); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end: %v", err)
 	}
 	if _, err := p.Stdin().Write([]byte("x")); !errors.Is(err, syscall.EPIPE) {
@@ -262,6 +261,7 @@ func TestAnInterruptedRecvLosesNothing(t *testing.T) {
 				_, _ = s.Write([]byte{b})
 			}
 			_, _ = s.Write(wire.AppendFrame(nil, wire.TagEnd, nil))
+		default:
 		}
 	})
 	p, err := c.Start(limited(t), cmdTrue)
@@ -274,10 +274,10 @@ func TestAnInterruptedRecvLosesNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		chunk, err := p.Recv(ctx)
 		cancel()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil && err != context.DeadlineExceeded {
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 		got.Write(chunk.Data)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -249,7 +250,7 @@ func runOn(ctx context.Context, c *guest.Client, cmd driver.Cmd, stdin io.Reader
 	var out, errs bytes.Buffer
 	for {
 		chunk, err := p.Recv(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

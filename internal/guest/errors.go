@@ -31,7 +31,7 @@ func (c *Client) fail(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if ctx != nil && ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	e := &driver.Error{Op: op, Backend: c.opts.Backend, Sandbox: c.opts.Sandbox, Err: err}

@@ -140,7 +140,7 @@ func TestACancelledStartLeavesNothing(t *testing.T) {
 			if err := p.Kill(limited(t, 5*time.Second)); err != nil {
 				t.Fatal(err)
 			}
-		} else if err != context.DeadlineExceeded {
+		} else if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("%v", err)
 		}
 	}
@@ -234,7 +234,7 @@ func TestM65OutputWrittenBeforeTheExitIsComplete(t *testing.T) {
 	n := 0
 	for {
 		c, err := p.Recv(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -454,6 +454,22 @@ func TestAForkBombLeavesTheGuestAtWork(t *testing.T) {
 	if r := b.run("echo", "after"); r.stdout != "after\n" {
 		t.Errorf("%+v", r)
 	}
+}
+
+func TestAFullSandboxSaysSo(t *testing.T) {
+	b := newBox(t, want{boot: guest.Boot{Owned: true, NProc: 8}})
+	ctx := limited(t, 20*time.Second)
+	// The kernel counts before the new one is the workload's: one more fits,
+	// even beside a fork bomb.
+	for range 8 + 2 {
+		if _, err := b.guest.Start(ctx, driver.Cmd{Args: []string{"sleep", "60"}, Timeout: time.Minute}); err != nil {
+			if driver.CodeOf(err) != driver.CodeExhausted || !strings.Contains(err.Error(), "resources.pids") {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+	}
+	t.Error("ten programs run under a limit of eight")
 }
 
 func TestAWorkloadThatStopsAllItCanDoesNotStopTheGuest(t *testing.T) {

@@ -66,8 +66,7 @@ func (f files) begin(ctx context.Context, op string, m *wire.FileRequest) (*yamu
 // fail adds the file's name to an error.
 func (f files) fail(ctx context.Context, op, name string, err error) error {
 	err = f.c.fail(ctx, op, err)
-	var e *driver.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
 		whole := *e
 		whole.Op, whole.Err = op, &fs.PathError{Op: op, Path: name, Err: e.Err}
 		return &whole
@@ -135,7 +134,7 @@ func (r *reader) Read(b []byte) (int, error) {
 		return 0, nil
 	}
 	_, n, err := r.frames.Read(b)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = r.f.fail(r.ctx, "read", r.name, err)
 	}
 	return n, err

@@ -213,6 +213,9 @@ func TestADetachedSandboxOutlivesItsConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if r, err := b.try(driver.Cmd{Args: []string{"sh", "-c", "echo dropped; exit 3"}, Detached: true}, nil); err != nil || r.stdout != "" || r.exit.Code != 3 {
+		t.Errorf("a detached program watched to its end: %+v, %v", r, err)
+	}
 	boot := b.guest.Hello().Boot
 	_ = b.guest.Close()
 	eventually(t, 5*time.Second, "a connection's programs end with it", func() bool { return !strings.Contains(b.top(), "31337") })

@@ -18,9 +18,12 @@ import (
 // cancelGrace is how long a cancelled Start waits to hear that nothing is left.
 const cancelGrace = 5 * time.Second
 
-// Start starts a program, as driver.Sandbox's Start says. Codes: invalid (a
-// missing directory, arguments over the kernel's limit), exhausted (no more
-// processes), unsupported (Detached in an owned sandbox).
+// Start starts a program, as driver.Sandbox's Start says. What a program leaves
+// running behind lives on, its output dropped, until the program is killed or
+// the connection ends; a Detached one and what it leaves outlive that too.
+// Codes: invalid (arguments over the kernel's limit), not-found or denied
+// (Field "dir": the directory), exhausted (no more processes), unsupported
+// (Detached in an owned sandbox).
 func (c *Client) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, error) {
 	order := &wire.Exec{
 		Token: c.token.Add(1), Args: cmd.Args, Env: pairs(cmd.Env), Dir: cmd.Dir,
@@ -174,7 +177,7 @@ func (p *process) Recv(ctx context.Context) (driver.Chunk, error) {
 			return driver.Chunk{Stream: driver.Stdout, Data: buf[:n]}, nil
 		case n > 0 && tag == wire.TagStderr:
 			return driver.Chunk{Stream: driver.Stderr, Data: buf[:n]}, nil
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			_ = p.data.Close()
 			return driver.Chunk{}, io.EOF
 		case err != nil:
@@ -252,13 +255,13 @@ func (w *stdin) Write(b []byte) (int, error) {
 // broken tells a program that reads no more from a connection that is lost.
 func (w *stdin) broken(err error) error {
 	if w.p.c.lost() {
-		return w.p.c.fail(nil, "stdin", errors.New("lost"))
+		return w.p.c.fail(context.Background(), "stdin", errors.New("lost"))
 	}
 	select {
 	case <-w.p.noStdin:
 		return syscall.EPIPE
 	default:
-		return w.p.c.fail(nil, "stdin", err)
+		return w.p.c.fail(context.Background(), "stdin", err)
 	}
 }
 
@@ -275,7 +278,7 @@ func (w *stdin) Close() error {
 	default:
 	}
 	if _, err := wire.WriteFrames(w.p.data, wire.TagEnd, nil); err != nil {
-		if err = w.broken(err); err == syscall.EPIPE {
+		if err = w.broken(err); errors.Is(err, syscall.EPIPE) {
 			return nil
 		}
 		return err

@@ -238,10 +238,11 @@ func (g *guest) search(argv []string, list string, attr *syscall.ProcAttr) (<-ch
 			}
 		}
 		done, err := g.reaper.start(name, argv, attr)
-		switch {
-		case err == unix.EACCES || err == unix.EPERM:
+		switch errnoOf(err) {
+		case unix.EACCES, unix.EPERM:
 			denied = err
-		case err != unix.ENOENT && err != unix.ENOTDIR:
+		case unix.ENOENT, unix.ENOTDIR:
+		default:
 			return done, err
 		}
 	}
@@ -254,7 +255,8 @@ func (g *guest) search(argv []string, list string, attr *syscall.ProcAttr) (<-ch
 // explain tells a program that cannot be executed from a directory that
 // cannot be entered, from a sandbox that is full.
 func (g *guest) explain(err error, name string, attr *syscall.ProcAttr) (*notRun, *wire.Failure) {
-	switch err {
+	errno := errnoOf(err)
+	switch errno {
 	case unix.E2BIG:
 		return nil, &wire.Failure{Code: "invalid", Field: "args", Text: "arguments and env are over the kernel's limit: 128 KiB for one, about 2 MiB for all",
 			Hint: "pass large data in a file or by stdin"}
@@ -269,7 +271,7 @@ func (g *guest) explain(err error, name string, attr *syscall.ProcAttr) (*notRun
 		return nil, f
 	}
 	<-done
-	if err == unix.ENOENT || err == unix.ENOTDIR {
+	if errno == unix.ENOENT || errno == unix.ENOTDIR {
 		return &notRun{127, fmt.Sprintf("sandboxio: %s: not found\n", name)}, nil
 	}
 	return &notRun{126, fmt.Sprintf("sandboxio: %s: cannot be executed: %v\n", name, err)}, nil
@@ -278,11 +280,17 @@ func (g *guest) explain(err error, name string, attr *syscall.ProcAttr) (*notRun
 // self is this binary, wherever it is mounted.
 const self = "/proc/self/exe"
 
+// errnoOf finds the system's error in err, 0 if there is none.
+func errnoOf(err error) syscall.Errno {
+	errno, _ := errors.AsType[syscall.Errno](err)
+	return errno
+}
+
 // failure puts an error of the system into the protocol's words.
 func failure(err error, what, name string) *wire.Failure {
 	f := &wire.Failure{Code: "internal", Text: err.Error()}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	errno := errnoOf(err)
+	if errno != 0 {
 		f.Text = errno.Error()
 	}
 	switch errno {

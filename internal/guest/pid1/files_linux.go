@@ -36,8 +36,7 @@ func fileHelper(in io.Reader, out io.Writer) error {
 }
 
 func failureOf(err error) *wire.Failure {
-	var f *wire.Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*wire.Failure](err); ok {
 		return f
 	}
 	return failure(err, "", "")
@@ -118,7 +117,7 @@ func open(dir int, base string, w *bufio.Writer) error {
 	buf := make([]byte, wire.MaxFrame)
 	for {
 		n, err := unix.Read(fd, buf)
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
@@ -163,7 +162,7 @@ func create(dir int, base string, mode uint32, r io.Reader, w *bufio.Writer) err
 	frames, buf := wire.NewFrames(r), make([]byte, wire.MaxFrame)
 	for {
 		_, n, err := frames.Read(buf)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -193,18 +192,19 @@ func stat(dir int, base string) (wire.FileInfo, error) {
 	}
 	link := ""
 	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
-		link, _ = readlink(dir, base)
+		link, _ = linkAt(dir, base)
 	}
 	return infoOf(base, &st, link), nil
 }
 
-func readlink(dir int, base string) (string, error) {
+// linkAt reads a symbolic link, if base is one.
+func linkAt(dir int, base string) (string, bool) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(dir, base, buf)
 	if err != nil {
-		return "", err
+		return "", false
 	}
-	return string(buf[:n]), nil
+	return string(buf[:n]), true
 }
 
 func infoOf(base string, st *unix.Stat_t, link string) wire.FileInfo {
@@ -244,7 +244,7 @@ func list(name string, w *bufio.Writer) error {
 	f := os.NewFile(uintptr(read), name)
 	for {
 		names, err := f.Readdirnames(listBatch)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		if len(names) == 0 {
@@ -276,7 +276,7 @@ func remove(dir int, base string, recursive bool) error {
 	if err != unix.EISDIR && err != unix.EPERM {
 		return err
 	}
-	if err = unix.Unlinkat(dir, base, unix.AT_REMOVEDIR); !recursive || err != unix.ENOTEMPTY && err != unix.EEXIST {
+	if err = unix.Unlinkat(dir, base, unix.AT_REMOVEDIR); !recursive || err != unix.ENOTEMPTY && !errors.Is(err, unix.EEXIST) {
 		return err
 	}
 	// From inside the parent, so that no path is walked anew; os.RemoveAll

@@ -82,7 +82,7 @@ func measure() (*wire.Report, error) {
 		name string
 		to   *[]uint32
 	}{{"Uid", &r.UIDs}, {"Gid", &r.GIDs}, {"Groups", &r.Groups}} {
-		for _, s := range strings.Fields(statusField(status, f.name)) {
+		for s := range strings.FieldsSeq(statusField(status, f.name)) {
 			n, err := strconv.ParseUint(s, 10, 32)
 			if err != nil {
 				return nil, err

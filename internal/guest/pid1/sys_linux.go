@@ -6,12 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
-
-func addr[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
 // undumpable makes this process not traceable, and its memory part of no
 // core, by anyone without rights over it, the same uid included.

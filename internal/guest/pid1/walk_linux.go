@@ -1,6 +1,7 @@
 package pid1
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -60,22 +61,23 @@ func (w *walker) to(name string) error {
 			continue
 		}
 		err := w.step(part)
-		switch err {
-		case nil:
+		if err == nil {
 			continue
+		}
+		switch errnoOf(err) {
 		case unix.ENOENT:
 			if w.make == nil {
 				return err
 			}
-			if err := w.make(w.dir, part); err != nil && err != unix.EEXIST {
+			if err := w.make(w.dir, part); err != nil && !errors.Is(err, unix.EEXIST) {
 				return err
 			}
 			if err := w.step(part); err != nil {
 				return err
 			}
 		case unix.ENOTDIR, unix.ELOOP: // a link, or no directory
-			link, lerr := readlink(w.dir, part)
-			if lerr != nil {
+			link, ok := linkAt(w.dir, part)
+			if !ok {
 				return unix.ENOTDIR
 			}
 			if w.links++; w.links > maxLinks {
@@ -148,8 +150,8 @@ func parent(name string, follow bool) (int, string, error) {
 		if !follow {
 			return w.dir, base, nil
 		}
-		link, err := readlink(w.dir, base)
-		if err != nil { // no link
+		link, ok := linkAt(w.dir, base)
+		if !ok {
 			return w.dir, base, nil
 		}
 		if w.links++; w.links > maxLinks {
@@ -164,7 +166,7 @@ func mkdir(name string, mode uint32) error {
 	w := newWalker()
 	w.make = func(dir int, part string) error { return unix.Mkdirat(dir, part, mode&0o777) }
 	err := w.to(name)
-	if err == unix.ENOTDIR {
+	if errors.Is(err, unix.ENOTDIR) {
 		return unix.EEXIST // in the way is something else
 	}
 	return err

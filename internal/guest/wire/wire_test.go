@@ -34,7 +34,11 @@ func messages() []Message {
 }
 
 func fresh(m Message) Message {
-	return reflect.New(reflect.TypeOf(m).Elem()).Interface().(Message)
+	f, ok := reflect.TypeAssert[Message](reflect.New(reflect.TypeOf(m).Elem()))
+	if !ok {
+		panic("not a message")
+	}
+	return f
 }
 
 func TestAMessageArrivesAsItWasSentByteByByte(t *testing.T) {
@@ -135,7 +139,7 @@ func TestFramesKeepBytesTagsAndTheirEnd(t *testing.T) {
 	got, b := map[Tag][]byte{}, make([]byte, 1000)
 	for {
 		tag, n, err := f.Read(b)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -146,7 +150,7 @@ func TestFramesKeepBytesTagsAndTheirEnd(t *testing.T) {
 	if !bytes.Equal(got[TagStdout], long) || string(got[TagStderr]) != "err" {
 		t.Errorf("%d and %q", len(got[TagStdout]), got[TagStderr])
 	}
-	if _, _, err := f.Read(b); err != io.EOF {
+	if _, _, err := f.Read(b); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -159,7 +163,7 @@ func TestFramesThatAreCutAreNoEnd(t *testing.T) {
 		for err == nil {
 			_, _, err = f.Read(b)
 		}
-		if err != io.ErrUnexpectedEOF {
+		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("after %d bytes: %v", n, err)
 		}
 	}
