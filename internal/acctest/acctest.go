@@ -81,7 +81,7 @@ func Faulty(t *testing.T, opts provider.Options, c resource.TestCase) {
 // fails, and the provider block that uses it.
 func World(t *testing.T) (*memory.World, string) {
 	t.Helper()
-	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-", "#", "-", ",", "", "'", "").Replace(t.Name()))
+	name := WorldName(t)
 	w := memory.Named(name)
 	t.Cleanup(func() {
 		if left := w.Leftovers(); len(left) > 0 {
@@ -90,6 +90,12 @@ func World(t *testing.T) (*memory.World, string) {
 		_ = w.Close()
 	})
 	return w, fmt.Sprintf("provider \"sandboxio\" {\n  memory {\n    world = %q\n  }\n}\n", name)
+}
+
+// WorldName is the name of the test's own world.
+func WorldName(t *testing.T) string {
+	t.Helper()
+	return strings.ToLower(strings.NewReplacer("/", "-", "_", "-", "#", "-", ",", "", "'", "").Replace(t.Name()))
 }
 
 // Server is the provider at the level of its protocol, for what no command of
