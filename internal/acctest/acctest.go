@@ -21,6 +21,9 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/memory"
 )
 
+// scratch is the test binary's own directory, removed at its end.
+var scratch string
+
 // Main is for TestMain. It settles the environment once, since tests run in
 // parallel: the terraform on PATH, no look for a newer one, and no
 // configuration of the developer's, whose dev_overrides would put another
@@ -38,17 +41,17 @@ func Main(m *testing.M) int {
 		}
 		terraform = found
 	}
-	dir, err := os.MkdirTemp("", "sandboxio-acctest")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		err = os.WriteFile(filepath.Join(dir, "empty.tfrc"), nil, 0o600)
+	var err error
+	if scratch, err = os.MkdirTemp("", "sandboxio-acctest"); err == nil {
+		defer os.RemoveAll(scratch)
+		err = os.WriteFile(filepath.Join(scratch, "empty.tfrc"), nil, 0o600)
 	}
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "FAIL:", err)
 		return 1
 	}
 	for k, v := range map[string]string{
-		"TF_ACC_TERRAFORM_PATH": terraform, "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": filepath.Join(dir, "empty.tfrc"),
+		"TF_ACC_TERRAFORM_PATH": terraform, "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": filepath.Join(scratch, "empty.tfrc"),
 	} {
 		if err := os.Setenv(k, v); err != nil {
 			_, _ = fmt.Fprintln(os.Stderr, "FAIL:", err)

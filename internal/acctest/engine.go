@@ -39,7 +39,7 @@ func Engine(t *testing.T) (host, image string) {
 // is trusted is written into a configuration directory of its own, since the
 // user's is not the tests' to change.
 var setup = sync.OnceValue(func() error {
-	dir, err := os.MkdirTemp("", "sandboxio-acctest")
+	dir, err := os.MkdirTemp(scratch, "engine")
 	if err != nil {
 		return err
 	}

@@ -222,6 +222,10 @@ func TestAccBadInputIsRefusedOnItsAttribute(t *testing.T) {
 		{"a template's variable with another value", `  env = { MODE = "prod" }`, `(?s)template sets another value.*Attribute: env\["MODE"\]`},
 		{"a secret as a plain variable", `  env = { API_TOKEN = "x" }`, `(?s)declares it as a secret.*env\["API_TOKEN"\]`},
 		{"a secret that the template does not declare", `  start = { command = ["hang"], secrets_wo = { OTHER = "x" } }`, `(?s)does not declare this secret.*secrets_wo\["OTHER"\]`},
+		{"a credential in the command's environment", `  start = { command = ["hang"], env = { CONFIG = "AKIA` + `IOSFODNN7EXAMPLQ" } }`, `(?s)Error: SBX-SEC-002.*Attribute: start.env\["CONFIG"\]`},
+		{"a variable of the command named like a credential", `  start = { command = ["hang"], env = { DB_PASSWORD = "x" } }`, `(?s)Error: SBX-SEC-001.*Attribute: start.env\["DB_PASSWORD"\]`},
+		{"a credential among the arguments", `  start = { command = ["echo", "--key", "AKIA` + `IOSFODNN7EXAMPLQ"] }`, `(?s)Error: SBX-SEC-002.*Attribute: start.command\[2\]`},
+		{"a credential in the sandbox's environment", `  env = { CONFIG = "AKIA` + `IOSFODNN7EXAMPLQ" }`, `(?s)Error: SBX-SEC-002.*Attribute: env\["CONFIG"\]`},
 		{"an empty command", `  start = { command = [] }`, `(?s)start.command`},
 		{"a timeout of zero", `  start = { command = ["hang"], timeout = "0s" }`, `Duration out of bounds`},
 		{"a name that is no variable", `  start = { command = ["hang"], env = { "A-B" = "x" } }`, `(?s)is not a variable\s+name.*start.env`},
@@ -248,6 +252,18 @@ func TestAccATemplateNotKnownYetIsJudgedBeforeCreation(t *testing.T) {
 	conf := "resource \"terraform_data\" \"u\" {\n  input = \"sha256:2222222222222222222222222222222222222222222222222222222222222222\"\n}\n" +
 		strings.Replace(block(""), `"sha256:1111111111111111111111111111111111111111111111111111111111111111"`, "terraform_data.u.output", 1)
 	w.run(resource.TestStep{Config: conf}, planned(conf, plancheck.ResourceActionNoop))
+}
+
+func TestAccACredentialNotKnownYetIsRefusedBeforeCreation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(resource.TestStep{
+		Config:      "resource \"terraform_data\" \"u\" {\n  input = \"AKIA" + "IOSFODNN7EXAMPLQ\"\n}\n" + block(`  start = { command = ["hang", terraform_data.u.output] }`),
+		ExpectError: regexp.MustCompile(`(?s)Error: SBX-SEC-002.*Attribute: start.command\[1\]`),
+	})
+	if left := w.world.Leftovers(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }
 
 func TestAccReplaceMakesAnother(t *testing.T) {

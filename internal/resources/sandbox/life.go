@@ -11,6 +11,10 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
+// stampSlack is by how much a backend's stamp of a deadline, in whole seconds
+// and rounded up, may be later than the end that the sandbox makes by itself.
+const stampSlack = 2 * time.Second
+
 func absent(err error) bool {
 	return errors.Is(err, driver.CodeNotFound) || errors.Is(err, driver.CodeGone)
 }
@@ -40,7 +44,7 @@ func (r *sandboxResource) refresh(ctx context.Context, m *model) (found bool, er
 	if err != nil {
 		return false, err
 	}
-	if now.Before(deadline) {
+	if now.Add(stampSlack).Before(deadline) {
 		return false, nil
 	}
 	m.Status = types.StringValue(statusExpired)

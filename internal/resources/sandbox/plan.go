@@ -116,7 +116,14 @@ func (r *sandboxResource) check(ctx context.Context, m model, report judge.Repor
 			return
 		}
 	}
-	if !r.site.Known() || !known || m.Backend.IsUnknown() {
+	if !r.site.Known() {
+		report.Later()
+		return
+	}
+	if cmd != nil {
+		r.judgeStart(ctx, *cmd, report)
+	}
+	if !known || m.Backend.IsUnknown() {
 		report.Later()
 		return
 	}

@@ -67,6 +67,9 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 		report.Error(summary, err)
 		return
 	}
+	if cmd != nil && r.judgeStart(ctx, *cmd, atStart) {
+		return
+	}
 	// Create has the Guard judge once more before the backend is called.
 	sb, err := rt.Create(ctx, spec)
 	if err != nil {
