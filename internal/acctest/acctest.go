@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -95,11 +97,20 @@ func World(t *testing.T) (*memory.World, string) {
 	return w, fmt.Sprintf("provider \"sandboxio\" {\n  memory {\n    world = %q\n  }\n}\n", name)
 }
 
-// WorldName is the name of the test's own world.
+// WorldName is the name of the test's own world, another one each time the test
+// runs, since a world that was closed stays closed.
 func WorldName(t *testing.T) string {
 	t.Helper()
-	return strings.ToLower(strings.NewReplacer("/", "-", "_", "-", "#", "-", ",", "", "'", "").Replace(t.Name()))
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-", "#", "-", ",", "", "'", "").Replace(t.Name()))
+	got, _ := worlds.LoadOrStore(t, fmt.Sprintf("%s-%d", name, serial.Add(1)))
+	s, _ := got.(string)
+	return s
 }
+
+var (
+	worlds sync.Map // *testing.T → its world's name
+	serial atomic.Int64
+)
 
 // Server is the provider at the level of its protocol, for what no command of
 // the terraform in use can reach.

@@ -279,7 +279,7 @@ output "backends" {
 func TestAccAProviderNotKnownYetPlansAndJudgesInTheApply(t *testing.T) {
 	t.Parallel()
 	acctest.World(t)
-	world := strings.ToLower(t.Name())
+	world := acctest.WorldName(t)
 	conf := "resource \"terraform_data\" \"w\" {\n  input = \"" + world + "\"\n}\nprovider \"sandboxio\" {\n  memory {\n    world = terraform_data.w.output\n  }\n}\n" + block("")
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{
 		{Config: conf, ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectUnknownValue(at, tfjsonpath.New("manifest"))}}},
