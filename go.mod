@@ -2,6 +2,8 @@ module github.com/sandboxio/terraform-provider-sandboxio
 
 go 1.26.0
 
+toolchain go1.26.10
+
 require (
 	github.com/containerd/errdefs v1.0.0
 	github.com/docker/go-units v0.5.0

@@ -56,7 +56,7 @@ vulnerabilities() {
 	local dir
 	dir=$(cd / && go mod download -json "$vulndb" | sed -n 's/.*"Dir": "\(.*\)",\{0,1\}$/\1/p')
 	[ -d "$dir/data/osv" ] || { echo "no advisories in $dir" >&2 && return 1; }
-	tool govulncheck -db "file://$dir/data/osv" -tags dockertest ./...
+	tool govulncheck -db "file://$dir/data/osv" -tags dockertest -format json ./... | go run -C tools ./vulncount
 }
 
 unit() { go test -count=1 ./... && go test -C tools -count=1 ./...; }

@@ -28,6 +28,10 @@ func Validate(s driver.Schedule) error {
 	return err
 }
 
+// fiveFields takes no words like @every, which the field's other tools do not
+// know.
+var fiveFields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+
 // times gives the schedule's clock.
 func times(s driver.Schedule) (cron.Schedule, error) {
 	invalid := driver.Invalid
@@ -39,7 +43,7 @@ func times(s driver.Schedule) (cron.Schedule, error) {
 	case s.MaxAge < 0:
 		return nil, invalid("max_age", s.MaxAge.String()+" is negative", "leave it out, or set a positive duration")
 	case s.Cron != "":
-		c, err := cron.ParseStandard("CRON_TZ=UTC " + s.Cron)
+		c, err := fiveFields.Parse("CRON_TZ=UTC " + s.Cron)
 		if err != nil {
 			return nil, invalid("cron", fmt.Sprintf("%q: %v", s.Cron, err), `write five fields, as "*/5 * * * *" (UTC)`)
 		}

@@ -32,6 +32,7 @@ func TestValidate(t *testing.T) {
 		{"backwards", driver.Schedule{Name: "a", Interval: -time.Hour}, "interval"},
 		{"a malformed expression", driver.Schedule{Name: "a", Cron: "often"}, "cron"},
 		{"six fields", driver.Schedule{Name: "a", Cron: "* * * * * *"}, "cron"},
+		{"a word instead of fields", driver.Schedule{Name: "a", Cron: "@every 1s"}, "cron"},
 		{"a zone of its own", driver.Schedule{Name: "a", Cron: "TZ=Mars/Base * * * * *"}, "cron"},
 		{"a negative age", driver.Schedule{Name: "a", Interval: time.Second, MaxAge: -1}, "max_age"},
 	} {
