@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/redact"
 )
 
 // DefaultMaxOutput bounds what Run keeps of each stream when Cmd.MaxOutput is
@@ -22,7 +23,7 @@ const DefaultMaxOutput = 16 << 20
 type Cmd struct {
 	Args      []string
 	Env       map[string]string // added to the sandbox's, and winning over it
-	Secrets   map[string]Secret // variables that appear in no log, error, record or configuration
+	Secrets   map[string]Secret // variables that appear in no log, error, record or configuration; what else runs in the sandbox can read them
 	Dir       string            // absolute, or relative to /work; zero = /work
 	Stdin     io.Reader         // nil = end of file at once. A Read that never returns outlives the process, as in os/exec
 	Timeout   time.Duration     // zero = 300 s; negative is refused
@@ -37,12 +38,14 @@ type Result struct {
 	Stderr    []byte
 	Truncated bool // a stream was longer than MaxOutput
 	Duration  time.Duration
+
+	secrets redact.Redactor // for Err: the streams are the program's own
 }
 
 // ExitError is what Result.Err makes of an exit status other than 0.
 type ExitError struct {
 	Exit   Exit
-	Stderr string // the last 1 KiB of it
+	Stderr string // the last 1 KiB of it, without the command's secrets
 }
 
 func (e *ExitError) Error() string {
@@ -64,8 +67,9 @@ func (r *Result) Err() error {
 	if r.Exit.Code == 0 && r.Exit.Signal == "" {
 		return nil
 	}
-	tail := r.Stderr[max(0, len(r.Stderr)-1024):]
-	return &ExitError{Exit: r.Exit, Stderr: strings.TrimSpace(strings.ToValidUTF8(string(tail), "\uFFFD"))}
+	clear := r.secrets.String(string(r.Stderr)) // before the cut, which would leave a part of one
+	tail := clear[max(0, len(clear)-1024):]
+	return &ExitError{Exit: r.Exit, Stderr: strings.TrimSpace(strings.ToValidUTF8(tail, "\uFFFD"))}
 }
 
 func (c Cmd) resolve(detached bool) (driver.Cmd, error) {
@@ -113,10 +117,11 @@ func (c Cmd) resolve(detached bool) (driver.Cmd, error) {
 	}, driver.Join(errs...)
 }
 
-// describe puts into a Record what may be known of a command.
-func (c Cmd) describe(r *Record) {
+// describe puts into a Record what may be known of a command. Secrets are taken
+// out before the path is cut, which would leave a part of one.
+func (c Cmd) describe(r *Record, secrets redact.Redactor) {
 	if len(c.Args) > 0 {
-		r.Program = path.Base(c.Args[0])
+		r.Program = path.Base(secrets.String(c.Args[0]))
 	}
 	r.Args = len(c.Args)
 	r.Secrets = slices.Sorted(maps.Keys(c.Secrets))

@@ -189,7 +189,7 @@ func (p *Process) collect(limit int64) (*Result, error) {
 		limit = DefaultMaxOutput
 	}
 	var out, errout bytes.Buffer
-	res := &Result{}
+	res := &Result{secrets: p.op.redact}
 	exit, err := p.finish(func(c Chunk) {
 		b := &out
 		if c.Stream == Stderr {

@@ -257,6 +257,37 @@ func TestSecretsAreTakenOutOfErrors(t *testing.T) {
 	}
 }
 
+// A program that cannot be found is named by the guest, on stderr, and by the
+// Record, by its last part only: neither may hold a secret, nor half of one.
+func TestASecretInAProgramsNameIsNeitherRecordedNorAnError(t *testing.T) {
+	t.Parallel()
+	const secret = "canary/9a1c-secret"
+	b, _ := world(t)
+	s := &sink{}
+	var log bytes.Buffer
+	sb, err := sandbox.New(b, sandbox.Options{Unguarded: "a test", Sinks: []sandbox.Sink{s, sandbox.LogSink{Logger: slog.New(slog.NewJSONHandler(&log, nil))}}}).Create(t.Context(), sandbox.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sb.Close() }()
+	res, err := sb.Run(t.Context(), sandbox.Cmd{Args: []string{"/opt/" + secret}, Secrets: map[string]sandbox.Secret{"T": sandbox.NewSecret(secret + "\n")}})
+	if err != nil || res.Exit.Code != 127 {
+		t.Fatal(err, res)
+	}
+	if e := res.Err(); e == nil || strings.Contains(e.Error(), "9a1c") || !strings.Contains(e.Error(), "[secret]") {
+		t.Errorf("error: %v", e)
+	}
+	if !strings.Contains(string(res.Stderr), secret) {
+		t.Errorf("the program's own output was touched: %q", res.Stderr)
+	}
+	if r := s.records[len(s.records)-1]; r.Program != "[secret]" {
+		t.Errorf("record: %q", r.Program)
+	}
+	if strings.Contains(log.String(), "9a1c") {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
 // chatty repeats what it was given in its error.
 type chatty struct{ driver.Sandbox }
 

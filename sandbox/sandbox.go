@@ -118,11 +118,11 @@ func (s *Sandbox) begin(op string, cmd Cmd) *operation {
 	r := s.base
 	r.Time, r.Op, r.Warnings, r.Findings = o.record.Time, op, nil, nil
 	o.record = r
-	cmd.describe(&o.record)
 	values := make([]string, 0, len(cmd.Secrets))
 	for _, v := range slices.Sorted(maps.Keys(cmd.Secrets)) {
 		values = append(values, cmd.Secrets[v].Reveal())
 	}
 	o.redact = redact.New(values...)
+	cmd.describe(&o.record, o.redact)
 	return o
 }

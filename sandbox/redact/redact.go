@@ -30,7 +30,7 @@ type Redactor struct{ r *strings.Replacer }
 // New makes a Redactor for values.
 func New(values ...string) Redactor {
 	var forms []string
-	for _, v := range values {
+	for _, v := range trimmed(values) {
 		if len(v) < MinLength {
 			continue
 		}
@@ -39,8 +39,9 @@ func New(values ...string) Redactor {
 		if q, err := json.Marshal(v); err == nil {
 			forms = append(forms, string(q[1:len(q)-1]))
 		}
-		q := strconv.Quote(v)
-		forms = append(forms, q[1:len(q)-1])
+		for _, q := range []string{strconv.Quote(v), strconv.QuoteToASCII(v)} {
+			forms = append(forms, q[1:len(q)-1])
+		}
 		// Lines of a value with several (a PEM key) travel alone as well.
 		for line := range strings.Lines(v) {
 			if line = strings.TrimRight(line, "\r\n"); len(line) >= 16 {
@@ -60,6 +61,18 @@ func New(values ...string) Redactor {
 		pairs = append(pairs, f, Mark)
 	}
 	return Redactor{strings.NewReplacer(pairs...)}
+}
+
+// trimmed adds what is left of each value without the white space around it: a
+// secret that was read from a file ends with a line end, and programs drop it.
+func trimmed(values []string) []string {
+	out := slices.Clone(values)
+	for _, v := range values {
+		if t := strings.TrimSpace(v); t != v {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // base64Forms are the encodings of v alone and, since v may stand anywhere in

@@ -45,6 +45,21 @@ func TestSecretsAreTakenOutInEveryForm(t *testing.T) {
 	}
 }
 
+// A secret read from a file ends with a line end that nobody prints.
+func TestWhiteSpaceAroundASecretHidesNothing(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2päss"
+	r := New("\t" + secret + "\n")
+	for _, in := range []string{
+		secret, secret + "\n", hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret)),
+		fmt.Sprintf("%q", secret), fmt.Sprintf("%+q", secret), url.QueryEscape(secret),
+	} {
+		if out := r.String("a " + in + " b"); !strings.Contains(out, Mark) {
+			t.Errorf("%q became %q", in, out)
+		}
+	}
+}
+
 func TestZeroAndShortValues(t *testing.T) {
 	t.Parallel()
 	for _, r := range []Redactor{{}, New(), New(""), New("a", "abc")} {
