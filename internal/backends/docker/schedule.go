@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/go-units"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
@@ -84,6 +85,9 @@ func (b *Backend) putSchedule(ctx context.Context, cli *client.Client, s driver.
 	if err != nil {
 		return none, err
 	}
+	if err := settledBy(ctx, cli, s.Name, before); err != nil {
+		return none, err
+	}
 	opts, err := b.keeperOptions(s, image)
 	if err != nil {
 		return none, err
@@ -105,10 +109,38 @@ func (b *Backend) putSchedule(ctx context.Context, cli *client.Client, s driver.
 			return none, leaked("schedule", old.ID, err)
 		}
 	}
-	if _, err := cli.ContainerRename(ctx, id, client.ContainerRenameOptions{NewName: keeperPrefix + s.Name}); err != nil {
-		return none, err
+	// The name decides between those who put one schedule at the same time:
+	// who does not get it leaves no keeper behind. Those it replaces are gone,
+	// so that the end of ctx must not stop it here.
+	err = bounded(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		_, err := cli.ContainerRename(ctx, id, client.ContainerRenameOptions{NewName: keeperPrefix + s.Name})
+		return err
+	})
+	if cerrdefs.IsConflict(err) || absent(err) {
+		err = taken(s.Name, err)
+	}
+	if err != nil {
+		return none, b.undo(ctx, cli, "schedule", id, err)
 	}
 	return driver.ScheduleStatus{Schedule: s, ID: id, Running: true, Image: image}, nil
+}
+
+// settledBy refuses a schedule whose name is a container's that it would not
+// replace.
+func settledBy(ctx context.Context, cli *client.Client, name string, keepers []container.Summary) error {
+	res, err := cli.ContainerInspect(ctx, keeperPrefix+name, client.ContainerInspectOptions{})
+	if absent(err) {
+		return nil
+	}
+	if err == nil && !slices.ContainsFunc(keepers, func(k container.Summary) bool { return k.ID == res.Container.ID }) {
+		err = taken(name, fmt.Errorf("container %s is called %s", res.Container.ID, keeperPrefix+name))
+	}
+	return err
+}
+
+func taken(name string, err error) error {
+	return &driver.Error{Code: driver.CodeConflict, Field: "name", Hint: "give each schedule a name of its own; docker inspect " + keeperPrefix + name,
+		Err: fmt.Errorf("somebody else has the schedule %q: %w", name, err)}
 }
 
 func (b *Backend) keeperOptions(s driver.Schedule, image string) (client.ContainerCreateOptions, error) {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +39,57 @@ func withKeeper(t *testing.T, b *Backend) {
 	digest, err := guest.Digest()
 	if err != nil || rep.Keeper != keeperTag(digest) {
 		t.Fatalf("%+v %v", rep, err)
+	}
+}
+
+// Several who put one schedule at the same time leave one keeper, the one that
+// was told so: another would go on killing by a schedule that was refused.
+func TestRealOneScheduleHasOneKeeper(t *testing.T) {
+	b, image := engine(t)
+	withKeeper(t, b)
+	name := realSpec(t, image).Token
+	t.Cleanup(func() {
+		if err := b.DeleteSchedule(cleanup(t), name); err != nil {
+			t.Error(err)
+		}
+	})
+	const puts = 4
+	won := make(chan string, puts)
+	var all sync.WaitGroup
+	for i := range puts {
+		all.Go(func() {
+			st, err := b.PutSchedule(t.Context(), driver.Schedule{Name: name, Interval: time.Hour + time.Duration(i)*time.Second})
+			if err == nil {
+				won <- st.ID
+			} else if !errors.Is(err, driver.CodeConflict) {
+				t.Errorf("put %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+	close(won)
+	var ids []string
+	for id := range won {
+		ids = append(ids, id)
+	}
+	left, err := b.keepers(t.Context(), raw(t, b), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 1 || !slices.Contains(ids, left[0].ID) {
+		t.Errorf("put were %v, left are %v", ids, left)
+	}
+
+	// A container that is none of ours keeps its name, and the old keeper stays.
+	stranger := keeperPrefix + name + "-s"
+	if _, err := raw(t, b).ContainerRename(t.Context(), left[0].ID, client.ContainerRenameOptions{NewName: stranger}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.PutSchedule(t.Context(), driver.Schedule{Name: name + "-s", Interval: time.Hour}); !errors.Is(err, driver.CodeConflict) {
+		t.Errorf("over a stranger: %v", err)
+	}
+	if now, err := b.keepers(t.Context(), raw(t, b), name+"-s"); err != nil || len(now) != 0 {
+		t.Errorf("left are %v, %v", now, err)
 	}
 }
 
