@@ -54,7 +54,8 @@ var protected = func() []Range {
 }()
 
 // Prefixes that carry an IPv4 address inside: NAT64, 6to4, the deprecated
-// IPv4-compatible form and the IPv4-mapped one. What they carry decides.
+// IPv4-compatible form, the IPv4-mapped one and the IPv4-translated one of
+// RFC 2765. What they carry decides.
 var carriers = []struct {
 	prefix netip.Prefix
 	at     int // first byte of the IPv4 address
@@ -64,7 +65,13 @@ var carriers = []struct {
 	{netip.MustParsePrefix("2002::/16"), 2},
 	{netip.MustParsePrefix("::/96"), 12},
 	{netip.MustParsePrefix("::ffff:0:0/96"), 12},
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12},
 }
+
+// localNAT64 leads wherever its operator's translator does: which of its bytes
+// hold the IPv4 address is the operator's choice (RFC 8215, RFC 6052, 2.2), so
+// that nothing in it can be known to be public.
+var localNAT64 = Range{netip.MustParsePrefix("64:ff9b:1::/48"), ClassPrivate}
 
 // Classify tells the class of an address, of what it carries when it is an
 // IPv4 address inside an IPv6 one. The zero Addr, which is no address, is
@@ -83,7 +90,11 @@ func Classify(a netip.Addr) Class {
 		for _, c := range carriers {
 			if c.prefix.Contains(a) {
 				b := a.As16()
-				return Classify(netip.AddrFrom4([4]byte(b[c.at : c.at+4])))
+				class := Classify(netip.AddrFrom4([4]byte(b[c.at : c.at+4])))
+				if class == ClassPublic && localNAT64.Prefix.Contains(a) {
+					return localNAT64.Class
+				}
+				return class
 			}
 		}
 	}
@@ -94,7 +105,7 @@ func Classify(a netip.Addr) Class {
 // embedding IPv6 prefix included, each once.
 func Touches(p netip.Prefix) []Range {
 	var out []Range
-	for _, r := range protected {
+	for _, r := range append(Protected(), localNAT64) {
 		if r.Prefix.Overlaps(p) {
 			out = append(out, r)
 		}
@@ -117,5 +128,6 @@ func Touches(p netip.Prefix) []Range {
 	return out
 }
 
-// Protected lists every protected range, most specific class first.
+// Protected lists every protected range, most specific class first, without
+// those inside an embedding IPv6 prefix.
 func Protected() []Range { return slices.Clone(protected) }

@@ -24,6 +24,7 @@ func TestClassify(t *testing.T) {
 		// What an IPv6 address carries decides.
 		"::ffff:169.254.169.254": driver.ClassMetadata, "::ffff:10.0.0.1": driver.ClassPrivate, "::ffff:1.1.1.1": driver.ClassPublic,
 		"64:ff9b::169.254.169.254": driver.ClassMetadata, "64:ff9b::1.1.1.1": driver.ClassPublic, "64:ff9b:1::127.0.0.1": driver.ClassLoopback,
+		"64:ff9b:1::1.1.1.1": driver.ClassPrivate, "64:ff9b:1:a9fe:a9:fe00::": driver.ClassUnspecified, "::ffff:0:169.254.169.254": driver.ClassMetadata, "::ffff:0:1.1.1.1": driver.ClassPublic,
 		"2002:a00:1::": driver.ClassPrivate, "2002:101:101::": driver.ClassPublic, "::10.0.0.1": driver.ClassPrivate,
 	} {
 		if got := driver.Classify(netip.MustParseAddr(addr)); got != want {
@@ -59,7 +60,7 @@ func TestTouchesKnowsEveryProtectedAddress(t *testing.T) {
 		t.Errorf("%s holds %s, which is %s; Touches(%s) = %v", p, a, class, p, driver.Touches(p))
 	}
 	interesting := []string{"255.255.255.255", "255.0.0.0", "0.0.0.0", "169.254.169.254", "10.0.0.0", "127.0.0.1", "::", "::1", "fe80::1", "fd00:ec2::254",
-		"ffff::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::a00:1", "2002:a9fe:a9fe::1", "::10.0.0.1"}
+		"ffff::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "::ffff:10.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::a00:1", "64:ff9b:1:808:8:800:808:808", "::ffff:0:10.0.0.1", "2002:a9fe:a9fe::1", "::10.0.0.1"}
 	for _, s := range interesting {
 		a := netip.MustParseAddr(s)
 		for bits := range a.BitLen() + 1 {

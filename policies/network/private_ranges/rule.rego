@@ -3,7 +3,8 @@
 # title: Private, shared and loopback addresses need an excuse
 # description: >-
 #   RFC 1918, carrier-grade NAT, unique local and loopback addresses lead sideways into the operator's own
-#   network.
+#   network. What is no destination at all counts as well: to systems that connect to 0.0.0.0 it is the host
+#   itself, and multicast and reserved ranges are whatever the operator's network makes of them.
 # custom:
 #   id: SBX-NET-005
 #   severity: high
@@ -29,9 +30,11 @@ package sandboxio.network.private_ranges
 deny contains {"path": ["network", "egress", i, field], "message": message} if {
 	some i
 	input.facts.egress[i].bits != 0 # SBX-NET-002 speaks of those
-	classes := {"private", "shared", "loopback"} & {class | some class in input.facts.egress[i].classes}
+	classes := inward & {class | some class in input.facts.egress[i].classes}
 	count(classes) > 0
 	not input.facts.egress[i].target in data.params.allowed_private_cidrs
 	field := input.facts.egress[i].field
 	message := sprintf("%s reaches %s addresses", [input.facts.egress[i].target, concat(" and ", sort(classes))])
 }
+
+inward := {"private", "shared", "loopback", "unspecified", "multicast", "reserved"}

@@ -17,6 +17,13 @@ test_fail_private if {
 	found == {["network", "egress", 0, "cidr"]}
 }
 
+test_fail_what_is_no_destination if {
+	every class in ["unspecified", "multicast", "reserved"] {
+		found := {f.path | some f in rule.deny} with input as {"facts": {"egress": [{"bits": 32, "classes": [class], "field": "cidr", "target": "x"}]}}
+		found == {["network", "egress", 0, "cidr"]}
+	}
+}
+
 test_unknown_target if {
 	found := {f.path | some f in rule.deny} with input as {"facts": {"egress": [{}]}}
 	found == set()
