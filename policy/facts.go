@@ -143,25 +143,25 @@ func shareOf(prefixes []netip.Prefix) Share {
 // are finer than a thousandth, and what is smaller is left out.
 func share(prefixes []netip.Prefix, whole netip.Prefix) int64 {
 	const depth = 20
-	var parts func(part netip.Prefix, level int) int64
-	parts = func(part netip.Prefix, level int) int64 {
-		touched := false
-		for _, p := range prefixes {
+	var parts func(part netip.Prefix, above []netip.Prefix, level int) int64
+	parts = func(part netip.Prefix, above []netip.Prefix, level int) int64 {
+		var inside []netip.Prefix
+		for _, p := range above {
 			if p.Addr().Is4() != part.Addr().Is4() || !p.Overlaps(part) {
 				continue
 			}
 			if p.Bits() <= part.Bits() {
 				return 1 << (depth - level)
 			}
-			touched = true
+			inside = append(inside, p)
 		}
-		if !touched || level == depth {
+		if len(inside) == 0 || level == depth {
 			return 0
 		}
 		low, high := halves(part)
-		return parts(low, level+1) + parts(high, level+1)
+		return parts(low, inside, level+1) + parts(high, inside, level+1)
 	}
-	return parts(whole, 0) * 1000 >> depth
+	return parts(whole, prefixes, 0) * 1000 >> depth
 }
 
 func halves(p netip.Prefix) (low, high netip.Prefix) {
