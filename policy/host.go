@@ -21,7 +21,8 @@ var namedHosts = map[string][]string{
 		"docker.for.mac.localhost", "docker.for.win.localhost", "kubernetes.docker.internal", "vm.docker.internal",
 	},
 	"loopback": {
-		"localhost.localdomain", "localtest.me", "lvh.me", "vcap.me", "*.localhost",
+		"localhost.localdomain", "localtest.me", "lvh.me", "vcap.me", "*.localhost", "*.localtest.me", "*.lvh.me", "*.vcap.me",
+		"*.nip.io", "*.sslip.io", "*.xip.io", // wherever the name itself says
 	},
 }
 
