@@ -41,6 +41,10 @@ type Template struct {
 const (
 	templateSchema  = "sandboxio.template/v1"
 	maxManifestSize = 1 << 20
+
+	// maxManifestDepth is more than a manifest has, and bounds the stack that
+	// reading one takes.
+	maxManifestDepth = 16
 )
 
 // manifest is the wire form; its field order is part of the digest.
@@ -198,7 +202,7 @@ func ParseTemplate(data []byte) (*Template, error) {
 	if len(data) > maxManifestSize {
 		return bad("manifest", fmt.Sprintf("%d bytes are too long", len(data)), "a manifest has at most 1 MiB")
 	}
-	if field, err := repeatedKey(json.NewDecoder(bytes.NewReader(data))); err != nil {
+	if field, err := repeatedKey(json.NewDecoder(bytes.NewReader(data)), maxManifestDepth); err != nil {
 		return bad("manifest", "not JSON: "+err.Error(), "pass the manifest attribute of a sandboxio_template as it is")
 	} else if field != "" {
 		return bad(field, "appears twice", "remove one of the two")
@@ -276,7 +280,7 @@ func (m manifest) template() (*Template, error) {
 
 // repeatedKey finds the first key that stands twice in one object.
 // encoding/json would silently take the last.
-func repeatedKey(dec *json.Decoder) (string, error) {
+func repeatedKey(dec *json.Decoder, depth int) (string, error) {
 	tok, err := dec.Token()
 	if err != nil {
 		return "", err
@@ -284,6 +288,9 @@ func repeatedKey(dec *json.Decoder) (string, error) {
 	open, ok := tok.(json.Delim)
 	if !ok {
 		return "", nil
+	}
+	if depth == 0 {
+		return "", errors.New("it is nested too deeply")
 	}
 	seen := map[string]bool{}
 	for dec.More() {
@@ -299,7 +306,7 @@ func repeatedKey(dec *json.Decoder) (string, error) {
 			}
 			seen[key] = true
 		}
-		if in, err := repeatedKey(dec); err != nil || in != "" {
+		if in, err := repeatedKey(dec, depth-1); err != nil || in != "" {
 			return strings.TrimPrefix(key+"."+in, "."), err
 		}
 	}

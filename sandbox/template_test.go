@@ -120,6 +120,7 @@ func TestParseTemplateRefuses(t *testing.T) {
 		{"a reserved label", `{` + min + `,"labels":{"sandboxio.managed":"true"}}`, `labels["sandboxio.managed"]`},
 		{"a reserved variable", `{` + min + `,"env":{"https_proxy":"x"}}`, `env["https_proxy"]`},
 		{"a secret in env", `{` + min + `,"env":{"TOKEN":"x"},"secrets":["TOKEN"]}`, "secrets[0]"},
+		{"nested as deeply as it is long", strings.Repeat("[", maxManifestSize), "manifest"},
 		{"too long", strings.Repeat(" ", maxManifestSize+1), "manifest"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,6 +128,9 @@ func TestParseTemplateRefuses(t *testing.T) {
 			_, err := ParseTemplate([]byte(c.in))
 			if !errors.Is(err, CodeInvalid) {
 				t.Fatalf("got %v, want invalid", err)
+			}
+			if strings.HasPrefix(c.name, "nested") && !strings.Contains(err.Error(), "nested too deeply") {
+				t.Errorf("it was read to its end: %v", err)
 			}
 			p := driver.Problems(err)
 			if c.field != "" && p[0].Field != c.field {
