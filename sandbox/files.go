@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -70,7 +72,11 @@ func (f *Files) Stat(ctx context.Context, name string) (FileInfo, error) {
 
 // List describes what is in a directory, sorted by name.
 func (f *Files) List(ctx context.Context, name string) ([]FileInfo, error) {
-	return operate(ctx, f, "list", func(d driver.Files) ([]FileInfo, error) { return d.List(ctx, name) }, nil)
+	return operate(ctx, f, "list", func(d driver.Files) ([]FileInfo, error) {
+		list, err := d.List(ctx, name)
+		slices.SortFunc(list, func(a, b FileInfo) int { return strings.Compare(a.Name, b.Name) })
+		return list, err
+	}, nil)
 }
 
 // Mkdir makes a directory with its parents.

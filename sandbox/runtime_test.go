@@ -295,6 +295,52 @@ func (chatty) Start(_ context.Context, cmd driver.Cmd) (driver.Process, error) {
 	return nil, &driver.Error{Code: driver.CodeInternal, Err: errors.New("env T=" + cmd.Secrets["T"].Reveal())}
 }
 
+// upsideDown lists a directory in an order of its own, as an engine does.
+type upsideDown struct{ driver.Sandbox }
+
+func (u upsideDown) Files() driver.Files { return upsideDownFiles{u.Sandbox.Files()} }
+
+type upsideDownFiles struct{ driver.Files }
+
+func (u upsideDownFiles) List(ctx context.Context, name string) ([]driver.FileInfo, error) {
+	list, err := u.Files.List(ctx, name)
+	slices.SortFunc(list, func(a, b driver.FileInfo) int { return strings.Compare(b.Name, a.Name) })
+	return list, err
+}
+
+func TestListsAreSortedWhateverTheBackend(t *testing.T) {
+	t.Parallel()
+	b, _ := world(t)
+	l := lying{b, func(ctx context.Context, sp driver.Spec, b driver.Backend) (driver.Sandbox, error) {
+		sb, err := b.Create(ctx, sp)
+		return upsideDown{sb}, err
+	}}
+	sb, err := sandbox.New(l, unguarded).Create(t.Context(), sandbox.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sb.Close() }()
+	if err := sb.Files().Mkdir(t.Context(), "d", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"b", "c", "a"} {
+		if err := sb.Files().Write(t.Context(), "d/"+name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := sb.Files().List(t.Context(), "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, i := range list {
+		names = append(names, i.Name)
+	}
+	if !slices.Equal(names, []string{"a", "b", "c"}) {
+		t.Errorf("%v", names)
+	}
+}
+
 func TestRunKeepsWhatItIsTold(t *testing.T) {
 	t.Parallel()
 	b, left := world(t)
