@@ -117,6 +117,23 @@ func (c Cmd) resolve(detached bool) (driver.Cmd, error) {
 	}, driver.Join(errs...)
 }
 
+// declared refuses secrets that the template does not name, and what it names as
+// one given in clear: the names are what was reviewed.
+func (c Cmd) declared(names []string) error {
+	var errs []error
+	for _, k := range slices.Sorted(maps.Keys(c.Secrets)) {
+		if !slices.Contains(names, k) {
+			errs = append(errs, driver.Invalid(fmt.Sprintf("secrets[%q]", k), "the template does not declare this secret", fmt.Sprintf("add %q to the template's secrets, or remove it", k)))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(c.Env)) {
+		if slices.Contains(names, k) {
+			errs = append(errs, driver.Invalid(fmt.Sprintf("env[%q]", k), "the template declares it as a secret", "pass it in Secrets"))
+		}
+	}
+	return driver.Join(errs...)
+}
+
 // describe puts into a Record what may be known of a command. Secrets are taken
 // out before the path is cut, which would leave a part of one.
 func (c Cmd) describe(r *Record, secrets redact.Redactor) {

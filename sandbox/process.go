@@ -39,6 +39,9 @@ type Process struct {
 
 func (s *Sandbox) start(ctx context.Context, cmd Cmd, op *operation) (*Process, error) {
 	order, err := cmd.resolve(s.status.Detached)
+	if s.secrets != nil {
+		err = driver.Join(err, cmd.declared(*s.secrets))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -83,6 +84,10 @@ func (r *Runtime) create(ctx context.Context, spec Spec, op *operation) (*Sandbo
 	st := raw.Status()
 	op.record.Sandbox, op.record.Isolation, op.record.Evidence = st.ID, st.Isolation, st.Evidence.Detail
 	sb := &Sandbox{rt: r, sb: raw, status: st, plan: plan, base: op.record, order: order}
+	if spec.Template != nil {
+		declared := slices.Clone(spec.Template.Secrets)
+		sb.secrets = &declared
+	}
 	if !st.Isolation.Satisfies(order.Isolation) {
 		return nil, driver.Join(&Error{
 			Code: CodeUnsupported, Field: "isolation",

@@ -341,6 +341,33 @@ func TestListsAreSortedWhateverTheBackend(t *testing.T) {
 	}
 }
 
+func TestATemplateSaysWhichSecretsThereAre(t *testing.T) {
+	t.Parallel()
+	b, _ := world(t)
+	rt := sandbox.New(b, unguarded)
+	value := sandbox.NewSecret("canary-9a1c-secret")
+	secret := func(name string) sandbox.Cmd {
+		return sandbox.Cmd{Args: []string{"true"}, Secrets: map[string]sandbox.Secret{name: value}}
+	}
+	for _, c := range []struct {
+		name  string
+		tmpl  *sandbox.Template
+		cmd   sandbox.Cmd
+		field string
+	}{
+		{"declared", &sandbox.Template{Name: "t", Secrets: []string{"API"}}, secret("API"), ""},
+		{"not declared", &sandbox.Template{Name: "t", Secrets: []string{"API"}}, secret("OTHER"), `secrets["OTHER"]`},
+		{"none declared", &sandbox.Template{Name: "t"}, secret("API"), `secrets["API"]`},
+		{"declared, and given in clear", &sandbox.Template{Name: "t", Secrets: []string{"API"}}, sandbox.Cmd{Args: []string{"true"}, Env: map[string]string{"API": "x"}}, `env["API"]`},
+		{"no template", nil, secret("API"), ""},
+	} {
+		_, err := rt.Run(t.Context(), sandbox.Spec{Template: c.tmpl}, c.cmd)
+		if p := driver.Problems(err); c.field == "" && err != nil || c.field != "" && (len(p) != 1 || p[0].Field != c.field) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
 func TestRunKeepsWhatItIsTold(t *testing.T) {
 	t.Parallel()
 	b, left := world(t)

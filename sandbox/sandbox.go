@@ -20,7 +20,8 @@ type Sandbox struct {
 	status   driver.Status
 	plan     driver.Plan
 	order    driver.Spec
-	base     Record // what every Record of it says
+	base     Record    // what every Record of it says
+	secrets  *[]string // names that the template declares; nil without one, and for an attached sandbox
 	attached bool
 
 	close    sync.Once
