@@ -141,6 +141,9 @@ func (s *Spec) overlay(t Template, info driver.Info) error {
 	if len(s.Network.Egress) > 0 || len(s.Network.Expose) > 0 || s.Network.Learn {
 		refuse("network", "the template decides what a sandbox may reach")
 	}
+	if s.Network.Mode != driver.Transparent && s.Network.Mode != t.Network.Mode {
+		refuse("network.mode", fmt.Sprintf("%s is not the template's %s", s.Network.Mode, t.Network.Mode))
+	}
 	s.Network = t.Network
 	var err error
 	s.Env, err = merge("env", t.Env, s.Env)

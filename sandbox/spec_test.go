@@ -48,6 +48,7 @@ func TestSpecResolve(t *testing.T) {
 		{"more memory than the template's", Spec{Template: &tm, Resources: Resources{MemoryMiB: 4096}}, "resources.memory_mib"},
 		{"less memory than the template's", Spec{Template: &tm, Resources: Resources{MemoryMiB: 32}}, ""},
 		{"compat under a strict template", Spec{Template: &tm, Profile: Compat}, "profile"},
+		{"another mode than the template's", Spec{Template: &tm, Network: Network{Mode: driver.Proxy}}, "network.mode"},
 		{"a network of its own", Spec{Template: &tm, Network: Network{Egress: []Rule{{Host: "evil.example"}}}}, "network"},
 		{"learning under a template", Spec{Template: &tm, Network: Network{Learn: true}}, "network"},
 		{"vouching for an unstated template", Spec{Template: &untrusted, Trust: Trusted("me")}, "trust"},
