@@ -185,6 +185,32 @@ func TestAccImportThenAnEmptyPlan(t *testing.T) {
 	)
 }
 
+// An engine's stamps are whole seconds, so that an import may read a lifetime
+// of a second more. That must never replace what was imported, not even once
+// the state has learnt the rest.
+func TestAccAnImportIsNotReplacedForASecond(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.late.Store(true)
+	config := w.provider + block(`  labels = { job = "pet" }`) + "output \"id\" {\n  value = sandboxio_sandbox.s.id\n}\n"
+	ws := acctest.NewWorkspace(t, w.options(), config)
+	ws.Apply(t)
+	id := ws.Output(t, "id")
+	ws.Must(t, "state", "rm", at)
+	ws.Must(t, "import", at, "memory/"+id)
+	if state := string(ws.Read(t, "terraform.tfstate")); !strings.Contains(state, `"lifetime": "5m1s"`) {
+		t.Fatal("the import reads no lifetime that is a second off, so this proves nothing")
+	}
+	if out := ws.Apply(t); !strings.Contains(out, "0 added, 1 changed, 0 destroyed") {
+		t.Errorf("the labels are taken from the configuration, and the apply says:\n%s", out)
+	}
+	ws.Empty(t)
+	if got := ws.Output(t, "id"); got != id {
+		t.Errorf("%s was imported, and %s is there", id, got)
+	}
+	ws.Destroy(t)
+}
+
 func TestAccAnImportRefusesWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, id, want string }{

@@ -10,8 +10,9 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
 )
 
-// importedKey marks, in the private state, a sandbox whose environment, labels
-// and command are not known, since no backend tells them.
+// importedKey is there, in the private state, for a sandbox that was imported:
+// "true" while its environment, labels and command are not known, since no
+// backend tells them, and "false" once they were taken from a configuration.
 const importedKey = "imported"
 
 // ModifyPlan decides what a change means, and has the backend and the policy
@@ -24,12 +25,12 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	exists := !req.State.Raw.IsNull()
-	var imported bool
+	var observed, imported bool
 	if exists {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 		mark, diags := req.Private.GetKey(ctx, importedKey)
 		resp.Diagnostics.Append(diags...)
-		imported = string(mark) == "true"
+		observed, imported = len(mark) > 0, string(mark) == "true"
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -39,7 +40,7 @@ func (r *sandboxResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 	unchanged := exists
 	if exists {
 		plan.Template = equivalent(state.Template, plan.Template)
-		if imported {
+		if observed {
 			plan.Lifetime = observedAs(state.Lifetime, plan.Lifetime)
 		}
 		replace, adopt := changes(plan, state, imported)

@@ -32,6 +32,7 @@ type world struct {
 	down      atomic.Bool   // the daemon does not answer
 	failStart atomic.Bool   // commands do not start
 	hang      atomic.Bool   // commands neither start nor fail
+	late      atomic.Bool   // stamps tell a second more than was asked for
 	starting  chan struct{} // told of each command that hangs
 }
 
@@ -149,7 +150,19 @@ func (b faultyBackend) Attach(ctx context.Context, id string) (driver.Sandbox, e
 	if b.w.down.Load() {
 		return nil, &driver.Error{Code: driver.CodeUnavailable, Err: errors.New("nobody listens"), Hint: "start the daemon"}
 	}
-	return b.Backend.Attach(ctx, id)
+	sb, err := b.Backend.Attach(ctx, id)
+	if err != nil || !b.w.late.Load() {
+		return sb, err
+	}
+	return lateSandbox{sb}, nil
+}
+
+type lateSandbox struct{ driver.Sandbox }
+
+func (s lateSandbox) Status() driver.Status {
+	st := s.Sandbox.Status()
+	st.Deadline = st.Deadline.Add(time.Second)
+	return st
 }
 
 func (b faultyBackend) Create(ctx context.Context, spec driver.Spec) (driver.Sandbox, error) {
