@@ -312,3 +312,18 @@ func TestRulesListsEveryRule(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
+
+func TestACapIsNamedWithItsUnit(t *testing.T) {
+	long, fat := int64(259200), int64(1<<20)
+	in := Input{Kind: KindTemplate, Stage: StagePlan, Resource: goodResource()}
+	in.Resource.LifetimeSeconds, in.Resource.Resources.MemoryMiB = &long, &fat
+	said := ""
+	for _, f := range judge(t, load(t, Options{}), in).Findings {
+		said += f.Message + "\n"
+	}
+	for _, want := range []string{"259200 s is above the limit of", "1048576 MiB is above the limit of"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no finding says %q:\n%s", want, said)
+		}
+	}
+}

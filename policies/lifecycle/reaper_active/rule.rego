@@ -31,5 +31,5 @@ warn contains {"path": ["schedule", "dry_run"], "message": "a dry run removes no
 
 warn contains {"path": ["schedule", "interval_seconds"], "message": message} if {
 	input.resource.schedule.interval_seconds != null
-	message := cap.problem(input.resource.schedule.interval_seconds, data.params.max_reaper_interval_seconds)
+	message := cap.problem(input.resource.schedule.interval_seconds, data.params.max_reaper_interval_seconds, " s")
 }

@@ -27,5 +27,5 @@ import data.sandboxio.lib.cap
 
 deny contains {"path": ["schedule", "max_age_seconds"], "message": message} if {
 	input.resource.schedule.max_age_seconds != null
-	message := cap.problem(input.resource.schedule.max_age_seconds, data.params.max_reaper_age_seconds)
+	message := cap.problem(input.resource.schedule.max_age_seconds, data.params.max_reaper_age_seconds, " s")
 }

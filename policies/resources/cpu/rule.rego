@@ -27,5 +27,5 @@ package sandboxio.resources.cpu
 import data.sandboxio.lib.cap
 
 deny contains {"path": ["resources", "cpu_millis"], "message": message} if {
-	message := cap.problem(input.resource.resources.cpu_millis, data.params.max_cpu_millis)
+	message := cap.problem(input.resource.resources.cpu_millis, data.params.max_cpu_millis, " thousandths of a core")
 }

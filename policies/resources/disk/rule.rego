@@ -27,5 +27,5 @@ package sandboxio.resources.disk
 import data.sandboxio.lib.cap
 
 deny contains {"path": ["resources", "disk_mib"], "message": message} if {
-	message := cap.problem(input.resource.resources.disk_mib, data.params.max_disk_mib)
+	message := cap.problem(input.resource.resources.disk_mib, data.params.max_disk_mib, " MiB")
 }

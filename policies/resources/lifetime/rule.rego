@@ -31,7 +31,7 @@ package sandboxio.resources.lifetime
 import data.sandboxio.lib.cap
 
 deny contains {"path": ["lifetime_seconds"], "message": message} if {
-	message := cap.problem(input.resource.lifetime_seconds, limit)
+	message := cap.problem(input.resource.lifetime_seconds, limit, " s")
 }
 
 limit := data.params.max_lifetime_trusted_seconds if input.resource.trust == "trusted"

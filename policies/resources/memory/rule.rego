@@ -29,5 +29,5 @@ package sandboxio.resources.memory
 import data.sandboxio.lib.cap
 
 deny contains {"path": ["resources", "memory_mib"], "message": message} if {
-	message := cap.problem(input.resource.resources.memory_mib, data.params.max_memory_mib)
+	message := cap.problem(input.resource.resources.memory_mib, data.params.max_memory_mib, " MiB")
 }

@@ -25,5 +25,5 @@ package sandboxio.resources.pids
 import data.sandboxio.lib.cap
 
 deny contains {"path": ["resources", "pids"], "message": message} if {
-	message := cap.problem(input.resource.resources.pids, data.params.max_pids)
+	message := cap.problem(input.resource.resources.pids, data.params.max_pids, "")
 }
