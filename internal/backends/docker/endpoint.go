@@ -83,7 +83,7 @@ func (o Options) secure(e endpoint, env environment) (endpoint, error) {
 		h, _, _ := net.SplitHostPort(rest)
 		if ip := net.ParseIP(h); h != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			return e, driver.Invalid(e.source, fmt.Sprintf("%s has no TLS certificates: whoever is on the way would be root on that host", e.host),
-				"export DOCKER_CERT_PATH=<directory with ca.pem, cert.pem, key.pem>, or say tls=false")
+				"export DOCKER_CERT_PATH=<directory with ca.pem, cert.pem, key.pem>, or ask for it: ?tls=false in an address, plain = true in Terraform")
 		}
 	}
 	return e, nil

@@ -76,12 +76,20 @@ func examineLeftovers(ctx context.Context, cli *client.Client) []driver.Finding 
 	return []driver.Finding{f}
 }
 
+// broken is what failed. Who reads it has the doctor there already, so that a
+// hint to call one is replaced.
 func broken(name string, err error) driver.Finding {
-	f := driver.Finding{Name: name, Detail: err.Error(), Hint: hintDoctor}
+	f := driver.Finding{Name: name, Detail: err.Error()}
 	if e, ok := errors.AsType[*driver.Error](err); ok {
 		f.Hint = e.Hint
 		if e.Err != nil {
 			f.Detail = e.Err.Error()
+		}
+	}
+	if f.Hint == "" || f.Hint == hintDoctor {
+		f.Hint = "start the engine, as with systemctl start docker, or name another with DOCKER_HOST or --backend"
+		if name != "engine" {
+			f.Hint = "look at the engine's own log, as with journalctl -u docker"
 		}
 	}
 	return f
