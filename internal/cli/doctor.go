@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/demo"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/estate"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -45,7 +46,7 @@ func (a *app) doctor(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = e.Close() }()
-	all := append([]examination{examinePolicy(e), examineTerraform()}, examineBackend(ctx, e)...)
+	all := append([]examination{examinePolicy(e), examineTerraform(ctx)}, examineBackend(ctx, e)...)
 	bad := 0
 	for _, x := range all {
 		if !x.OK {
@@ -77,14 +78,19 @@ func examinePolicy(e *estate.Estate) examination {
 	return examination{Name: "policy", OK: true, Detail: fmt.Sprintf("%d rules, %s", len(e.Policy().Rules()), e.Policy().Digest())}
 }
 
-func examineTerraform() examination {
+func examineTerraform(ctx context.Context) examination {
 	x := examination{Name: "terraform"}
 	path, err := exec.LookPath("terraform")
 	if err != nil {
 		x.Detail, x.Fix = "not on PATH", "install Terraform 1.11 or newer, or use the Go package alone"
 		return x
 	}
-	x.OK, x.Detail = true, path
+	version, err := demo.TerraformVersion(ctx, path)
+	if err != nil {
+		x.Detail, x.Fix = path+": "+err.Error(), "install Terraform 1.11 or newer"
+		return x
+	}
+	x.OK, x.Detail = true, path+", "+version
 	return x
 }
 
@@ -94,8 +100,11 @@ func examineBackend(ctx context.Context, e *estate.Estate) []examination {
 		return []examination{failed("backend", err)}
 	}
 	info := b.Info()
-	out := []examination{{Name: "backend", OK: true, Detail: fmt.Sprintf("%s, isolation at least %s, simulated: %v", info.Name, info.Isolation, info.Simulated)}}
-	if info.Isolation <= driver.Container && !info.Simulated {
+	out := []examination{{Name: "backend", OK: true, Detail: fmt.Sprintf("%s, isolation at least %s", info.Name, info.Isolation)}}
+	switch {
+	case info.Simulated:
+		out[0].Detail += ": simulated, which proves nothing"
+	case info.Isolation <= driver.Container:
 		out[0].Detail += ": no boundary for untrusted code; state its trust in every template"
 	}
 	ex, ok := driver.As[driver.Examiner](b)

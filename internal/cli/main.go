@@ -54,10 +54,12 @@ func (a *app) root() *cobra.Command {
 A container is not a boundary for hostile code: on the container tier sandboxio
 keeps what it enforces (no network, caps, lifetime, no privileges) but a kernel
 bug escapes it. For untrusted multi-tenant code use a microVM tier.`,
+		Version:           a.version,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
+	root.SetVersionTemplate("sandboxio {{.Version}}\n")
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)

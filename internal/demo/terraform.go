@@ -58,20 +58,22 @@ func newTerraform(ctx context.Context, o Options, backend string) (*terraform, e
 			return nil, errors.Join(err, os.RemoveAll(dir))
 		}
 	}
-	return t, t.fits(ctx)
+	_, err = TerraformVersion(ctx, t.path)
+	return t, err
 }
 
-// fits refuses a Terraform that lacks write-only attributes.
-func (t *terraform) fits(ctx context.Context) error {
-	out, err := exec.CommandContext(ctx, t.path, "version", "-json").Output()
+// TerraformVersion tells the version of the Terraform at path, and refuses one
+// that lacks write-only attributes.
+func TerraformVersion(ctx context.Context, path string) (string, error) {
+	out, err := exec.CommandContext(ctx, path, "version", "-json").Output()
 	if err != nil {
-		return fmt.Errorf("terraform version: %w", err)
+		return "", fmt.Errorf("terraform version: %w", err)
 	}
 	var v struct {
 		Version string `json:"terraform_version"`
 	}
 	if err := json.Unmarshal(out[max(0, bytes.IndexByte(out, '{')):], &v); err != nil {
-		return fmt.Errorf("terraform version: %w", err)
+		return "", fmt.Errorf("terraform version: %w", err)
 	}
 	parts := strings.SplitN(v.Version, ".", 3)
 	major, _ := strconv.Atoi(parts[0])
@@ -80,9 +82,9 @@ func (t *terraform) fits(ctx context.Context) error {
 		minor, _ = strconv.Atoi(parts[1])
 	}
 	if major < 1 || major == 1 && minor < 11 {
-		return fmt.Errorf("terraform %s is too old: install 1.11 or newer", v.Version)
+		return "", fmt.Errorf("terraform %s is too old: install 1.11 or newer", v.Version)
 	}
-	return nil
+	return v.Version, nil
 }
 
 // run runs one command in the copy of an example and gives all it wrote.
