@@ -131,7 +131,7 @@ func (r *Runtime) plan(ctx context.Context, spec Spec, op *operation) (driver.Sp
 	}
 	if !order.Trust.Stated() && plan.Isolation <= Container && !r.info.Simulated {
 		plan.Warnings = append(plan.Warnings, "trust is not stated: the container tier does not make untrusted code safe; "+
-			`say Untrusted, or Trusted("…") with the reason`)
+			"say whether the code is untrusted, or trusted and why")
 	}
 	rec.Warnings = plan.Warnings
 	order.Facts.Policy, err = r.judge(ctx, spec.Template, order, plan, rec)
@@ -171,7 +171,7 @@ func (r *Runtime) judge(ctx context.Context, t *Template, order driver.Spec, pla
 		}
 	}
 	if named != "" && named != v.Policy {
-		return "", &Error{Code: CodeDenied, Field: "template.policy", Err: fmt.Errorf("the template was judged by %s, this Guard holds %s", named, v.Policy),
+		return "", &Error{Code: CodeDenied, Field: "template.policy", Err: fmt.Errorf("the template was judged by %s, the policy here is %s", named, v.Policy),
 			Hint: "use the policy that the template names, or have the template judged again by terraform apply"}
 	}
 	if v.Decision != Allow && v.Decision != Warn {
