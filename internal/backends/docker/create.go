@@ -17,6 +17,10 @@ import (
 const (
 	// greetLimit bounds the time from start to attestation.
 	greetLimit = 30 * time.Second
+
+	// lastWords is how long an ended container's stream is still read, should
+	// it not end by itself.
+	lastWords = 500 * time.Millisecond
 )
 
 // Create makes a sandbox that has everything spec asks for, or nothing.
@@ -188,6 +192,11 @@ func greet(ctx context.Context, cli *client.Client, id string, conn *stream, opt
 		select {
 		case res := <-w.Result:
 			ended <- fmt.Sprintf("it exited with %d", res.StatusCode)
+			// Its last words may still be on their way.
+			select {
+			case <-waiting.Done():
+			case <-time.After(lastWords):
+			}
 			_ = conn.Close()
 		case err := <-w.Error:
 			if absent(err) {
