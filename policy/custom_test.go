@@ -87,6 +87,37 @@ func TestACustomersSetAddsFindings(t *testing.T) {
 	}
 }
 
+// The rule that the guide tells people to begin with.
+func TestTheGuidesRuleWorks(t *testing.T) {
+	guide, err := os.ReadFile("../docs/guides/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(guide), "```rego\n")
+	rule, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("the guide has no rule")
+	}
+	e := load(t, Options{Sources: []Source{source(t, map[string]string{"team/rule.rego": rule})}})
+	for _, c := range []struct {
+		labels map[string]string
+		path   string
+	}{
+		{nil, "labels"}, {map[string]string{"team": "ops"}, `labels["team"]`}, {map[string]string{"team": "web"}, ""},
+	} {
+		in := Input{Kind: KindTemplate, Stage: StagePlan, Resource: goodResource()}
+		in.Resource.Labels = c.labels
+		v := judge(t, e, in)
+		var at []string
+		for _, f := range v.Findings {
+			at = append(at, f.Rule+" "+f.Path)
+		}
+		if c.path == "" && v.Decision != sandbox.Allow || c.path != "" && !slices.Equal(at, []string{"ACME-LAB-001 " + c.path}) {
+			t.Errorf("%v: %s %q", c.labels, v.Decision, at)
+		}
+	}
+}
+
 func TestACustomersSetIsRefused(t *testing.T) {
 	ok := `deny contains {"path": ["profile"], "message": "no"} if input.resource.profile == "compat"`
 	for _, tc := range []struct {
