@@ -110,6 +110,23 @@ func TestAccTheExamplesOfTheDocumentationAreValid(t *testing.T) {
 	w.Must(t, "validate", "-no-color")
 }
 
+// A plan on Docker asks no engine, and refuses what Docker cannot enforce.
+func TestAccTheExamplesOfTheDocumentationPlanOnDocker(t *testing.T) {
+	t.Parallel()
+	w := acctest.NewProcessWorkspace(t, "")
+	w.Env = append(w.Env, "TF_VAR_image="+image, "TF_VAR_api_token=x")
+	for _, dir := range []string{"sandboxio_template", "sandboxio_network_policy", "sandboxio_reaper_schedule", "sandboxio_sandbox"} {
+		module(t, w, "../../examples/resources/"+dir, func(name string) string {
+			if strings.HasPrefix(name, "import") {
+				return "" // of what is not there
+			}
+			return dir + "_" + name
+		})
+	}
+	w.Write(t, "versions.tf", "terraform {\n  required_providers {\n    sandboxio = {\n      source = \"sandboxio/sandboxio\"\n    }\n  }\n}\n")
+	w.Must(t, "plan", "-no-color")
+}
+
 func TestAccTheProviderExampleIsValid(t *testing.T) {
 	t.Parallel()
 	w := acctest.NewProcessWorkspace(t, "")

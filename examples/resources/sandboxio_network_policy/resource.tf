@@ -3,7 +3,9 @@ resource "sandboxio_network_policy" "closed" {
   name = "closed"
 }
 
-# Packages, over TLS, and nothing else.
+# Packages, over TLS, and nothing else. A template that takes this needs a
+# backend that can enforce it (capabilities egress.host and egress.cidr); Docker
+# has neither and refuses it in the plan.
 resource "sandboxio_network_policy" "packages" {
   name = "packages"
   egress = [

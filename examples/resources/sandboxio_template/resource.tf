@@ -22,7 +22,7 @@ resource "sandboxio_template" "python" {
     memory_mib = 1024
   }
 
-  network_policy = sandboxio_network_policy.packages.canonical
+  network_policy = sandboxio_network_policy.closed.canonical
 
   env     = { PYTHONUNBUFFERED = "1" }
   secrets = ["API_TOKEN"] # a name; the value is given to a command when it starts
