@@ -1,5 +1,5 @@
 // Package docker opens Docker Engines, 20.10 to current, as a backend for
-// sandboxes. See the documentation of [Options] for how an engine is found.
+// sandboxes.
 //
 //	b, err := docker.Open(ctx, docker.Options{})
 //
@@ -17,11 +17,28 @@ import (
 
 type (
 	// Options say which engine. The zero value finds it as the docker
-	// command does.
+	// command does. The fields:
+	//
+	//	Host         string // "unix:///var/run/docker.sock", "tcp://host:2376"; empty = DOCKER_HOST, the docker command's context, the known sockets
+	//	Certs        string // directory with ca.pem, cert.pem and key.pem for tcp; empty = DOCKER_CERT_PATH
+	//	Plain        bool   // allow tcp without TLS elsewhere than on loopback: who reaches such an engine is root on its host
+	//	Image        string // what an empty Spec.Image means
+	//	StorageQuota bool   // the engine can cap a container's root, so that profile compat may be offered
+	//	KeeperSocket string // the engine's socket on its own host, for reaper schedules; empty = the socket in Host
+	//	KeeperImage  string // what reaper schedules run; empty = the image that Setup made
 	Options = backend.Options
-	// SetupOptions say which binaries an engine is given.
+	// SetupOptions say which binaries an engine is given. The fields:
+	//
+	//	Guest    string       // path of sandboxio-guest
+	//	CLI      string       // path of a static linux sandboxio, for reaper schedules; empty leaves them out
+	//	Progress func(string) // told of each step; may be nil
 	SetupOptions = backend.SetupOptions
-	// SetupReport is what an engine has after Setup.
+	// SetupReport is what an engine has after Setup. The fields:
+	//
+	//	Guest   string   // digest of the guest
+	//	Volume  string   // that holds it
+	//	Keeper  string   // image for reaper schedules; empty without a CLI
+	//	Changed []string // what this call made; empty when all was there
 	SetupReport = backend.SetupReport
 	// ContainerID is what driver.As gives for a sandbox.
 	ContainerID = backend.ContainerID
@@ -39,7 +56,8 @@ func Open(ctx context.Context, opts Options) (driver.Backend, error) {
 	return b, nil
 }
 
-// FromURL reads docker://[host:port][/socket][?parameter=value].
+// FromURL reads docker://[host:port][/socket][?parameter=value]. Parameters:
+// tls, certs, image, storage_quota, keeper_socket, keeper_image.
 func FromURL(u *url.URL) (Options, error) { return backend.FromURL(u) }
 
 // Setup gives an engine what sandboxes need. It can be repeated.

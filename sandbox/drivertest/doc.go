@@ -1,7 +1,22 @@
 // Package drivertest is the judge of drivers. Where the documentation of
 // package driver and this suite disagree, the suite wins.
 //
-// A driver's own test calls [Run] with a [Harness]. Each [Check] is a function
+// A driver's own test calls [Run] with a [Harness]:
+//
+//	func TestConformance(t *testing.T) {
+//		drivertest.Run(t, drivertest.Harness{
+//			Open:    func(ctx context.Context) (driver.Backend, error) { return mine.Open(ctx, mine.Options{}) },
+//			Image:   "sha256:…", // with sh, coreutils and python3; or Programs says the probes otherwise
+//			MaySkip: "leftovers and canary are not there yet",
+//		})
+//	}
+//
+// It needs Open only; without the rest the checks that ask for it are skipped,
+// which fails the run unless MaySkip says why. The suite's orders have the
+// profile that the driver declares, so that a new driver declares the
+// capability "strict" or "compat" before anything else.
+//
+// Each [Check] is a function
 // that returns an error, so that the suite can be run outside a test, and so
 // that it can be judged itself: the mutants in drivertest/mutant are backends
 // with one lie each, and must fail exactly the checks that the lie concerns.
