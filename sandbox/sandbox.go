@@ -31,9 +31,9 @@ type Sandbox struct {
 // ID is what Attach takes.
 func (s *Sandbox) ID() string { return s.status.ID }
 
-// Status is what is known of the sandbox since it was created or attached,
-// its measured isolation included.
-func (s *Sandbox) Status() Status { return s.status }
+// Status is what is known of the sandbox, without asking anybody. The measured
+// isolation of an attached one is known from the first operation on.
+func (s *Sandbox) Status() Status { return s.sb.Status() }
 
 // Plan is how each control is enforced. It is zero for an attached sandbox.
 func (s *Sandbox) Plan() driver.Plan { return s.plan }

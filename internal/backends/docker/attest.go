@@ -51,12 +51,12 @@ func (o order) compare(r guest.Report) error {
 	for _, ids := range [][]uint32{r.UIDs, r.GIDs} {
 		f.expect(len(ids) > 0 && !slices.ContainsFunc(ids, func(id uint32) bool { return id != o.uid }), "user and group", o.uid, ids)
 	}
-	equal(&f, "processes (ulimit)", processes(res.PIDs), r.NProc)
+	equal(&f, "processes (ulimit)", res.PIDs, r.NProc)
 	equal(&f, "core size (ulimit)", 0, r.Core)
 
 	equal(&f, "memory", memoryBytes(res), r.Cgroup.Memory)
 	equal(&f, "memory and swap", memoryBytes(res), r.Cgroup.MemorySwap)
-	equal(&f, "pids", res.PIDs, r.Cgroup.PIDs)
+	equal(&f, "pids", cgroupPIDs(res.PIDs), r.Cgroup.PIDs)
 	f.expect(r.Cgroup.CPUPeriod > 0 && r.Cgroup.CPUQuota > 0 && r.Cgroup.CPUQuota*cpuPeriod == cpuQuota(res.CPUMillis)*r.Cgroup.CPUPeriod,
 		"cpu", fmt.Sprintf("%d/%d", cpuQuota(res.CPUMillis), cpuPeriod), fmt.Sprintf("%d/%d", r.Cgroup.CPUQuota, r.Cgroup.CPUPeriod))
 
@@ -80,6 +80,13 @@ func invariant(r guest.Report) error {
 	f.expect(r.Cgroup.PIDs > 0, "pids", "a cap", r.Cgroup.PIDs)
 	f.expect(r.Cgroup.CPUQuota > 0, "cpu", "a cap", r.Cgroup.CPUQuota)
 	f.expect(r.Deadline > 0, "deadline", "a time", r.Deadline)
+	for p, m := range topmost(r.Mounts) {
+		// A writable place is in memory and capped, or it is the host's.
+		tmpfs := m.Type == "tmpfs" && m.Bytes > 0 && slices.Contains(m.Options, "nosuid") && slices.Contains(m.Options, "nodev")
+		compat := !r.RootReadOnly && (p == "/" || engineFile(p)) // the root's cap is not known here
+		f.expect(tmpfs || compat || rootOnly(m) || slices.Contains(m.Options, "ro"), p, "not writable", m.Type+" "+strings.Join(m.Options, ","))
+	}
+	slices.Sort(f)
 	return f.err()
 }
 
@@ -115,15 +122,28 @@ func rootOnly(m guest.Mount) bool {
 	return false
 }
 
+// engineFile reports whether p is one of the engine's own files; root's, so
+// not the workload's to write.
+func engineFile(p string) bool {
+	return p == "/etc/resolv.conf" || p == "/etc/hosts" || p == "/etc/hostname"
+}
+
+// topmost is what is seen at each place: what is mounted over something hides
+// it.
+func topmost(mounts []guest.Mount) map[string]guest.Mount {
+	last := map[string]guest.Mount{}
+	for _, m := range mounts {
+		last[m.Point] = m
+	}
+	return last
+}
+
 // mounts checks that exactly the ordered places are writable, each with its
 // own cap.
 func (o order) mounts(f *findings, mounts []guest.Mount) {
 	caps := map[string]int64{"/dev/shm": o.disk.shm}
 	maps.Copy(caps, o.disk.tmpfs)
-	last := map[string]guest.Mount{} // what is mounted over something hides it
-	for _, m := range mounts {
-		last[m.Point] = m
-	}
+	last := topmost(mounts)
 	for p, kib := range caps {
 		m, ok := last[p]
 		f.expect(ok && m.Type == "tmpfs", p, "a tmpfs", m.Type)
@@ -145,8 +165,7 @@ func (o order) mounts(f *findings, mounts []guest.Mount) {
 		case ours, rootOnly(m), slices.Contains(m.Options, "ro"):
 		case p == "/" && o.disk.root > 0:
 			f.expect(m.Bytes > 0 && m.Bytes <= o.disk.root<<10, "size of the root", fmt.Sprintf("at most %d", o.disk.root<<10), m.Bytes)
-		case o.disk.root > 0 && (p == "/etc/resolv.conf" || p == "/etc/hosts" || p == "/etc/hostname"):
-			// The engine's own files; root's, so not the workload's to write.
+		case o.disk.root > 0 && engineFile(p):
 		default:
 			f.expect(false, p, "not writable", m.Type+" "+strings.Join(m.Options, ","))
 		}

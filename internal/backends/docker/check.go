@@ -82,7 +82,7 @@ func plan(spec driver.Spec, d disk) driver.Plan {
 			{Name: "cpu", By: fmt.Sprintf("cgroup cpu quota %d/%d µs", cpuQuota(r.CPUMillis), cpuPeriod), Limits: "a cap, not a reservation"},
 			{Name: "memory", By: fmt.Sprintf("cgroup memory %d MiB, no swap", memoryBytes(r)>>20), Limits: "what is written to tmpfs counts; the kernel's own share is not all accounted"},
 			{Name: "disk", By: diskMechanism(d), Limits: "files in tmpfs use memory"},
-			{Name: "pids", By: fmt.Sprintf("cgroup pids %d, nproc %d for a user id of its own", r.PIDs, processes(r.PIDs)), Limits: "the guest's own threads count"},
+			{Name: "pids", By: fmt.Sprintf("nproc %d for a user id of its own, cgroup pids %d", r.PIDs, cgroupPIDs(r.PIDs)), Limits: "the guest's own come on top"},
 			{Name: "lifetime", By: "the guest ends the sandbox; a sweep removes one that is frozen", Limits: "a paused sandbox ends at the next sweep"},
 			{Name: "root", By: rootMechanism(spec.Profile)},
 			{Name: "syscalls", By: "seccomp: own allowlist, 64-bit only", Limits: "the host's kernel is shared"},

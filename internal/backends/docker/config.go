@@ -17,9 +17,10 @@ import (
 const (
 	cpuPeriod = 100_000 // µs
 
-	// guestShare of the PID cap is left to the guest: its threads, and the
-	// one that is needed to make a process at all.
-	guestShare = 24
+	// guestShare is added to the PID cap for the guest, as the disk cap is to
+	// memory: PID 1's threads, and those of a bridge and a probe that must
+	// start beside a workload that has used up its own.
+	guestShare = 64
 
 	hostname = "sandboxio"
 )
@@ -43,7 +44,7 @@ func (o order) boot() guest.Boot {
 		Owned:    !o.spec.Detached,
 		Lifetime: o.spec.Lifetime,
 		UID:      o.uid,
-		NProc:    int(processes(o.spec.Resources.PIDs)),
+		NProc:    int(o.spec.Resources.PIDs),
 		DiskMiB:  o.spec.Resources.DiskMiB,
 	}
 }
@@ -54,9 +55,10 @@ func cpuQuota(millis int64) int64 { return max(1000, millis*cpuPeriod/1000) }
 // the disk cap is added, and filling the disk does not kill the program.
 func memoryBytes(r driver.Resources) int64 { return (r.MemoryMiB + r.DiskMiB) << 20 }
 
-// processes is how many the workload may have, below the PID cap, so that a
-// fork bomb does not take the guest's own.
-func processes(pids int64) int64 { return max(pids/4, pids-guestShare) }
+// cgroupPIDs is the cap given to the engine. The workload's own is a ulimit of
+// its user, below it by the guest's share, so that a fork bomb does not take
+// what the guest needs.
+func cgroupPIDs(pids int64) int64 { return pids + guestShare }
 
 // newUID gives a sandbox a user of its own: inotify, processes and other
 // things are counted per user over the whole host. The range is above what
@@ -84,7 +86,7 @@ func (o order) labels() map[string]string {
 func (o order) options() client.ContainerCreateOptions {
 	owned := !o.spec.Detached
 	strict := o.spec.Profile == driver.Strict
-	no, pids, r := false, o.spec.Resources.PIDs, o.spec.Resources
+	no, pids, r := false, cgroupPIDs(o.spec.Resources.PIDs), o.spec.Resources
 	stopTimeout := 2
 	tmpfs := make(map[string]string, len(o.disk.tmpfs))
 	for p, kib := range o.disk.tmpfs {
@@ -143,7 +145,7 @@ func (o order) options() client.ContainerCreateOptions {
 				CPUQuota:       cpuQuota(r.CPUMillis),
 				PidsLimit:      &pids,
 				OomKillDisable: &no,
-				Ulimits:        []*units.Ulimit{limit("core", 0), limit("nproc", processes(pids))},
+				Ulimits:        []*units.Ulimit{limit("core", 0), limit("nproc", r.PIDs)},
 			},
 		},
 	}

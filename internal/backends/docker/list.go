@@ -48,11 +48,15 @@ func (b *Backend) List(ctx context.Context, labels map[string]string) iter.Seq2[
 				if driver.CodeOf(fail(ctx, "list", c.ID, err)) == driver.CodeNotFound {
 					continue // it went meanwhile
 				}
-				if err != nil {
-					yield(driver.Status{}, fail(ctx, "list", c.ID, err))
+				switch {
+				case err == nil:
+					st = full
+				case ctx.Err() != nil:
+					yield(driver.Status{}, ctx.Err())
 					return
+				default: // one that cannot be looked at must not hide the others; it ended after this
+					st.Ended = st.Created
 				}
-				st = full
 			}
 			if !yield(st, nil) {
 				return

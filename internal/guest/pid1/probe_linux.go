@@ -2,6 +2,7 @@ package pid1
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +21,11 @@ const probeWithin = 10 * time.Second
 // only PID 1 knows.
 func (g *guest) attest(w io.Writer) {
 	var r wire.Report
-	if err := g.probe(&r); err != nil {
+	if err := g.probe(&r); errors.Is(err, io.EOF) { // it died before its first word
+		answer(w, &wire.Failure{Code: "exhausted", Text: "the sandbox has no room for the process that measures it",
+			Hint: "end some of its processes, or raise resources.pids or resources.memory_mib"})
+		return
+	} else if err != nil {
 		answer(w, failure(err, "probe", ""))
 		return
 	}

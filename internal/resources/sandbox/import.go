@@ -53,6 +53,15 @@ func (r *sandboxResource) ImportState(ctx context.Context, req resource.ImportSt
 		report.Error(summary, err)
 		return
 	}
+	if st.State == driver.StateRunning && rt.Info().Can(driver.CanFiles) {
+		// Labels say what somebody wrote. The first look inside joins the
+		// guest and measures what holds, or refuses it.
+		if _, err := sb.Files().Stat(ctx, "/work"); err != nil {
+			report.Error(summary, err)
+			return
+		}
+		st = sb.Status()
+	}
 	if report.Judge(ctx, r.site.Policy(), observed(rt.Info(), st)) {
 		return
 	}
