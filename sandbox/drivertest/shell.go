@@ -55,7 +55,7 @@ if os.fork() == 0:
             time.sleep(0.05)
     os._exit(0)
 os.wait()
-while not os.path.exists(name): time.sleep(0.01)
+while not os.path.exists(name) or os.path.getsize(name) == 0: time.sleep(0.01)
 print('ready', flush=True)
 time.sleep(1000)
 `
