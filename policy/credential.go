@@ -14,7 +14,7 @@ var detectors = []struct {
 	name string
 	re   *regexp.Regexp
 }{
-	{"aws_access_key_id", regexp.MustCompile(`\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`)},
+	{"aws_access_key_id", regexp.MustCompile(`(?:^|[^A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?:[^A-Za-z0-9]|$)`)},
 	{"private_key", regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY`)},
 	{"json_web_token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`)},
 	{"github_token", regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})`)},
@@ -84,7 +84,7 @@ var credentialEndings = []string{
 
 // credentialNames are others that tools read credentials from.
 var credentialNames = []string{
-	"AWS_ACCESS_KEY_ID", "DOCKER_AUTH_CONFIG", "GOOGLE_APPLICATION_CREDENTIALS_JSON", "KEY", "MYSQL_PWD", "NETRC", "PAT", "PGPASSFILE", "REDISCLI_AUTH",
+	"AWS_ACCESS_KEY_ID", "DOCKER_AUTH_CONFIG", "GOOGLE_APPLICATION_CREDENTIALS_JSON", "KEY", "NETRC", "PASS", "PAT", "PGPASSFILE",
 }
 
 // credentialName reports whether a variable is named like a credential:
@@ -95,7 +95,8 @@ func credentialName(name string) bool {
 	switch {
 	case strings.HasSuffix(n, "PUBLIC_KEY"):
 		return false
-	case slices.Contains(credentialNames, n), strings.HasSuffix(n, "_KEY"), strings.HasSuffix(n, "_PAT"):
+	case slices.Contains(credentialNames, n), strings.HasSuffix(n, "_KEY"), strings.HasSuffix(n, "_PAT"), strings.HasSuffix(n, "_PASS"),
+		strings.HasSuffix(n, "_PWD"), strings.HasSuffix(n, "_AUTH"):
 		return true
 	}
 	return slices.ContainsFunc(credentialEndings, func(e string) bool { return strings.HasSuffix(n, e) })

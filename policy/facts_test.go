@@ -143,7 +143,7 @@ func TestWildcardsAndWhoseNamesTheyCover(t *testing.T) {
 }
 
 func TestNamesOfCredentials(t *testing.T) {
-	for name := range strings.FieldsSeq(`GITHUB_TOKEN github_token githubToken AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN API_KEY API_KEY_2
+	for name := range strings.FieldsSeq(`DB_PASS DB_PWD DOCKER_AUTH GITHUB_TOKEN github_token githubToken AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN API_KEY API_KEY_2
 		apiKey OPENAI_API_KEY DB_PASSWORD DB_PASSWORD1 PGPASSWORD MYSQL_PWD SSH_PRIVATE_KEY CLIENT_SECRET GH_PAT TOKEN SECRET PASSWORD KEY`) {
 		if !credentialName(name) {
 			t.Errorf("%s passes", name)
@@ -159,6 +159,7 @@ func TestNamesOfCredentials(t *testing.T) {
 
 func TestShapesOfCredentials(t *testing.T) {
 	for value, want := range map[string]string{
+		"x_AKIAABCDEFGHIJKLMNOP":                             "aws_access_key_id",
 		"AKIAABCDEFGHIJKLMNOP":                               "aws_access_key_id",
 		"key=ASIAABCDEFGHIJKLMNOP;":                          "aws_access_key_id",
 		"ghp_" + strings.Repeat("a1", 18):                    "github_token",

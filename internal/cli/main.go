@@ -53,7 +53,9 @@ func (a *app) root() *cobra.Command {
 
 A container is not a boundary for hostile code: on the container tier sandboxio
 keeps what it enforces (no network, caps, lifetime, no privileges) but a kernel
-bug escapes it. For untrusted multi-tenant code use a microVM tier.`,
+bug escapes it. For untrusted multi-tenant code use a microVM tier.
+
+Exit codes: 0 done, 1 failed, 2 denied by policy.`,
 		Version:           a.version,
 		SilenceUsage:      true,
 		SilenceErrors:     true,

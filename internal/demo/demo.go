@@ -91,6 +91,7 @@ func (d *demo) simulated(ctx context.Context, started time.Time) error {
 			return fmt.Errorf("step %d of %d: %w", d.step, d.steps, err)
 		}
 	}
+	d.say("  memory:// forgets with each provider process, so fewer are destroyed than were added\n")
 	d.say("\n%sThe Terraform half held, simulated.%s %.1f s. For the rest, on a real engine:\n  sudo make demo\n", d.Bold, d.Plain, time.Since(started).Seconds())
 	return nil
 }

@@ -66,7 +66,7 @@ func TestTrust(t *testing.T) {
 		ok                  bool
 	}{
 		{"unstated", "", "", true}, {"untrusted", "untrusted", "", true}, {"trusted with a reason", "trusted", "built here", true},
-		{"trusted without one", "trusted", "", false}, {"trusted with a blank one", "trusted", " \t", false},
+		{"trusted without one", "trusted", "", false}, {"trusted with a blank one", "trusted", " \t", false}, {"trusted with nothing to read", "trusted", "\u200b-", false},
 		{"a reason for nothing", "", "x", false}, {"a reason for distrust", "untrusted", "x", false}, {"another level", "Trusted", "x", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -194,6 +194,11 @@ func importBinary(ctx context.Context, cli *client.Client, f *binaryFile, tag, a
 		return "", false, err
 	}
 	got, err := cli.ImageInspect(ctx, tag)
+	if have.ID != "" && have.ID != got.ID && have.Config != nil && have.Config.Labels[labelHelper] == kind {
+		// The tag has moved on from an image of ours. One that a keeper still
+		// runs stays, and goes at a later setup.
+		_, _ = cli.ImageRemove(ctx, have.ID, client.ImageRemoveOptions{})
+	}
 	return got.ID, true, err
 }
 
