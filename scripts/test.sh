@@ -46,6 +46,8 @@ if is_root; then
 else
 	scripts/ensure-docker.sh || die "the Docker suites need a daemon" "start Docker, or: sudo make test"
 	DOCKER_HOST=${DOCKER_HOST:-$(docker context inspect --format '{{.Endpoints.docker.Host}}')}
+	# Others use this daemon: what the run makes wears its label.
+	export SANDBOXIO_TEST_RUN=run-$$-$RANDOM
 fi
 export DOCKER_HOST
 unset DOCKER_CONTEXT

@@ -121,7 +121,7 @@ func newBox(t testing.TB, w want) *box {
 	cfg := &container.Config{
 		Image: image, User: "0:0", Entrypoint: []string{guest.Binary}, Cmd: boot.Args(), WorkingDir: "/",
 		OpenStdin: boot.Owned, StdinOnce: boot.Owned, AttachStdin: boot.Owned, AttachStdout: boot.Owned, AttachStderr: boot.Owned,
-		Labels: map[string]string{"sandboxio-guest-test": "1"},
+		Labels: map[string]string{"sandboxio-test": os.Getenv("SANDBOXIO_TEST_RUN")},
 	}
 	host := &container.HostConfig{
 		NetworkMode: "none", LogConfig: container.LogConfig{Type: "none"}, CapDrop: []string{"ALL"}, CapAdd: []string{"SETUID", "SETGID", "KILL"},

@@ -188,7 +188,9 @@ func eventually(t testing.TB, d time.Duration, what string, ok func() bool) {
 }
 
 func looseConfig(image string, cmd ...string) *container.Config {
-	return &container.Config{Image: image, Entrypoint: cmd[:1], Cmd: cmd[1:]}
+	// The label tells this run's containers from everybody else's, for the leak
+	// check on an engine that is shared.
+	return &container.Config{Image: image, Entrypoint: cmd[:1], Cmd: cmd[1:], Labels: map[string]string{"sandboxio-test": os.Getenv("SANDBOXIO_TEST_RUN")}}
 }
 
 // runRaw starts a container that has nothing to do with us, and gives what it
