@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -212,6 +213,7 @@ func volumeNames(t testing.TB, b *Backend) []string {
 	for _, v := range res.Items {
 		out = append(out, v.Name)
 	}
+	slices.Sort(out)
 	return out
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
@@ -206,7 +208,7 @@ func TestRealAKeeperThatFailsIsNotLeftAndReplacesNothing(t *testing.T) {
 }
 
 func TestRealSetupCanBeRepeatedAndRepairs(t *testing.T) {
-	b, _ := engine(t)
+	b, image := engine(t)
 	again, err := Setup(t.Context(), b.opts, SetupOptions{Guest: guestBinary(t)})
 	if err != nil || len(again.Changed) > 0 {
 		t.Errorf("the second time: %+v %v", again, err)
@@ -251,12 +253,17 @@ func TestRealSetupCanBeRepeatedAndRepairs(t *testing.T) {
 	if _, err := Setup(t.Context(), b.opts, SetupOptions{Guest: variant}); err != nil {
 		t.Errorf("an empty volume: %v", err)
 	}
-	mountpoint, err := cli.VolumeInspect(t.Context(), volume, client.VolumeInspectOptions{})
+	c, err := cli.ContainerCreate(t.Context(), client.ContainerCreateOptions{Config: looseConfig(image, "sh", "-c", "echo tampered > /v/sandboxio-guest && cat /v/sandboxio-guest"),
+		HostConfig: &container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeVolume, Source: volume, Target: "/v"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(mountpoint.Volume.Mountpoint, "sandboxio-guest"), []byte("tampered"), 0o755); err != nil {
-		t.Fatalf("the engine under test is not on this machine: %v", err)
+	said := runRaw(t, b, c.ID)
+	if _, err := cli.ContainerRemove(t.Context(), c.ID, client.ContainerRemoveOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if said != "tampered\n" {
+		t.Fatalf("the volume was not changed: %q", said)
 	}
 	if rep, err := Setup(t.Context(), b.opts, SetupOptions{Guest: variant}); err != nil || len(rep.Changed) == 0 {
 		t.Errorf("a tampered volume: %+v %v", rep, err)
