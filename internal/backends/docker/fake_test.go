@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -105,7 +106,10 @@ func newFake(t *testing.T) *fakeEngine {
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() {
 		_ = srv.Close()
-		for _, c := range f.containers {
+		f.mu.Lock()
+		all := slices.Collect(maps.Values(f.containers))
+		f.mu.Unlock()
+		for _, c := range all {
 			c.end()
 		}
 	})

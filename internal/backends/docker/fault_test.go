@@ -387,8 +387,10 @@ func TestListJudgesEverythingItself(t *testing.T) {
 	}
 	// What an image's labels, or a look-alike name, would enlist.
 	labels := driver.Facts{Instance: "evil"}.Labels(driver.RoleSandbox, time.Now(), time.Now())
+	f.mu.Lock()
 	f.containers["evil"] = &fakeContainer{ID: strings.Repeat("e", 64), Name: "sandboxio-evil-1", Config: container.Config{Labels: labels, Entrypoint: []string{"/bin/sh"}}, State: container.StateRunning, exited: make(chan struct{})}
 	f.containers["half"] = &fakeContainer{ID: strings.Repeat("f", 64), Name: "sandboxio-half-1", Config: container.Config{Labels: labels, Entrypoint: []string{guest.Binary}}, State: container.StateRunning, exited: make(chan struct{})}
+	f.mu.Unlock()
 
 	count := func(labels map[string]string) (n int) {
 		for _, err := range b.List(t.Context(), labels) {
