@@ -32,26 +32,18 @@ func Validate(s driver.Schedule) error {
 // know.
 var fiveFields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
-// times gives the schedule's clock.
+// times gives the schedule's clock. What makes a schedule valid is for package
+// driver to say; of an expression, cron's own parser knows best what is wrong.
 func times(s driver.Schedule) (cron.Schedule, error) {
-	invalid := driver.Invalid
-	switch {
-	case s.Name == "":
-		return nil, invalid("name", "the schedule has no name", "name it")
-	case (s.Interval != 0) == (s.Cron != ""):
-		return nil, invalid("interval", "a schedule has exactly one of interval and cron", `set interval = "1m", or cron = "*/5 * * * *"`)
-	case s.MaxAge < 0:
-		return nil, invalid("max_age", s.MaxAge.String()+" is negative", "leave it out, or set a positive duration")
-	case s.Cron != "":
+	var clock cron.Schedule = every(s.Interval)
+	if s.Cron != "" {
 		c, err := fiveFields.Parse("CRON_TZ=UTC " + s.Cron)
 		if err != nil {
-			return nil, invalid("cron", fmt.Sprintf("%q: %v", s.Cron, err), `write five fields, as "*/5 * * * *" (UTC)`)
+			return nil, driver.Invalid("cron", fmt.Sprintf("%q: %v", s.Cron, err), `write five fields, as "*/5 * * * *" (UTC)`)
 		}
-		return c, nil
-	case s.Interval < time.Second:
-		return nil, invalid("interval", s.Interval.String()+" is too short", `use at least "1s"`)
+		clock = c
 	}
-	return every(s.Interval), nil
+	return clock, s.Validate()
 }
 
 type every time.Duration
