@@ -34,7 +34,7 @@ func FromSpec(backend driver.Info, spec driver.Spec, plan driver.Plan, secrets [
 		TrustReason:     text(spec.Trust.Reason()),
 		MultiTenant:     &spec.MultiTenant,
 		Profile:         new(spec.Profile.String()),
-		LifetimeSeconds: seconds(spec.Lifetime),
+		LifetimeSeconds: seconds(spec.LongestLife()),
 		Resources:       CapsOf(spec.Resources),
 		Network:         NetworkOf(spec.Network),
 		Secrets:         slices.Sorted(slices.Values(secrets)),

@@ -49,20 +49,22 @@ func (f *Files) Read(ctx context.Context, name string) ([]byte, error) {
 
 // Write writes the whole of a file.
 func (f *Files) Write(ctx context.Context, name string, data []byte, mode fs.FileMode) error {
-	return f.do(ctx, "write", func(d driver.Files) error {
-		// A writer that is not closed leaves no file: the end of its context
-		// gives it up.
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		w, err := d.Create(ctx, name, mode)
-		if err != nil {
-			return err
-		}
-		if _, err := w.Write(data); err != nil {
-			return err
-		}
-		return w.Close()
-	})
+	return f.do(ctx, "write", func(d driver.Files) error { return write(ctx, d, name, data, mode) })
+}
+
+// write gives a file its content. A writer that is not closed leaves no file:
+// the end of its context gives it up.
+func write(ctx context.Context, d driver.Files, name string, data []byte, mode fs.FileMode) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := d.Create(ctx, name, mode)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // Stat describes a file; a symbolic link itself, not what it points to.

@@ -37,11 +37,17 @@ type Process struct {
 	stdout, stderr int64
 }
 
-func (s *Sandbox) start(ctx context.Context, cmd Cmd, op *operation) (*Process, error) {
+// resolve checks a command before anything is done about it.
+func (s *Sandbox) resolve(cmd Cmd) (driver.Cmd, error) {
 	order, err := cmd.resolve(s.status.Detached)
 	if s.secrets != nil {
 		err = driver.Join(err, cmd.declared(*s.secrets))
 	}
+	return order, err
+}
+
+func (s *Sandbox) start(ctx context.Context, cmd Cmd, op *operation) (*Process, error) {
+	order, err := s.resolve(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +164,7 @@ func (p *Process) finish(take func(Chunk)) (Exit, error) {
 	}
 	if ended {
 		if kerr := <-p.killed; kerr != nil && !errors.Is(kerr, CodeGone) {
-			err = driver.Join(p.because(err), p.leaked(kerr))
+			err = driver.Join(p.because(err), p.s.leaked(kerr))
 			return exit, err
 		}
 	}
@@ -180,10 +186,6 @@ func (p *Process) because(err error) error {
 		return &Error{Code: CodeTimeout, Err: errTimeout, Hint: "raise Cmd.Timeout"}
 	}
 	return err
-}
-
-func (p *Process) leaked(err error) error {
-	return &Error{Code: CodeLeaked, Sandbox: p.s.status.ID, Err: err, Hint: "close the sandbox; that ends everything in it"}
 }
 
 // collect runs the process to its end and keeps its output.

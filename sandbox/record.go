@@ -28,12 +28,13 @@ type Record struct {
 	Evidence    string    `json:"evidence"`
 	Warnings    []string  `json:"warnings"`
 
-	Program string   `json:"program"` // base name of argv[0]
-	Args    int      `json:"args"`    // how many there were; their text is never kept
-	Secrets []string `json:"secrets"` // names of the secrets it was given
-	Exit    *Exit    `json:"exit"`
-	Stdout  int64    `json:"stdout"` // bytes
-	Stderr  int64    `json:"stderr"`
+	Program    string   `json:"program"`     // base name of argv[0]
+	Args       int      `json:"args"`        // how many there were; their text is never kept
+	CodeSHA256 string   `json:"code_sha256"` // of what RunCode ran, in hex; the code itself is never kept
+	Secrets    []string `json:"secrets"`     // names of the secrets it was given
+	Exit       *Exit    `json:"exit"`
+	Stdout     int64    `json:"stdout"` // bytes
+	Stderr     int64    `json:"stderr"`
 
 	Code  Code   `json:"code"` // "" = it succeeded
 	Error string `json:"error"`
@@ -61,7 +62,7 @@ func (s LogSink) Record(ctx context.Context, r Record) error {
 	for _, a := range []struct{ k, v string }{
 		{"owner", r.Owner}, {"tenant", r.Tenant}, {"template", r.Template}, {"policy", r.Policy},
 		{"decision", string(r.Decision)}, {"unguarded", r.Unguarded}, {"trust", r.Trust}, {"trust_reason", r.TrustReason},
-		{"evidence", r.Evidence}, {"program", r.Program}, {"code", string(r.Code)}, {"error", r.Error},
+		{"evidence", r.Evidence}, {"program", r.Program}, {"code_sha256", r.CodeSHA256}, {"code", string(r.Code)}, {"error", r.Error},
 	} {
 		if a.v != "" {
 			attrs = append(attrs, slog.String(a.k, a.v))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,8 +15,13 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
-// DefaultGrace is how long teardown may take when Options.Grace is zero.
+// DefaultGrace is how long teardown may take when neither Options.Grace nor
+// the environment says otherwise.
 const DefaultGrace = 5 * time.Second
+
+// GraceEnv is the environment variable that an operator sets to give teardown
+// more time, or less, than DefaultGrace, as "10s".
+const GraceEnv = "SANDBOXIO_TEARDOWN_GRACE"
 
 // Options configure a Runtime. The zero value is refused by Create, since
 // nothing judges its requests: give a Guard, or the reason for having none.
@@ -23,7 +29,7 @@ type Options struct {
 	Guard     Guard
 	Unguarded string        // why no policy judges; recorded with every sandbox
 	Sinks     []Sink        // where Records go; none keeps none
-	Grace     time.Duration // bound of teardown, which outlives the caller's context; zero = 5 s
+	Grace     time.Duration // bound of teardown, which outlives the caller's context; zero = the environment's SANDBOXIO_TEARDOWN_GRACE, as "10s", or 5 s
 	Owner     string        // who answers for this Runtime's sandboxes; zero = a random name
 }
 
@@ -33,18 +39,38 @@ type Runtime struct {
 	b     driver.Backend
 	info  driver.Info
 	opts  Options
+	bad   error // what was wrong with the options; Create says it
 	sweep sync.Once
 }
 
-// New makes a Runtime. It does no I/O.
+// New makes a Runtime. It does no I/O. What is wrong with the options is
+// said by Create and Attach.
 func New(b driver.Backend, opts Options) *Runtime {
-	if opts.Grace <= 0 {
-		opts.Grace = DefaultGrace
-	}
+	var bad error
+	opts.Grace, bad = grace(opts.Grace)
 	if opts.Owner == "" {
 		opts.Owner = "rt-" + rand.Text()[:16]
 	}
-	return &Runtime{b: b, info: b.Info(), opts: opts}
+	return &Runtime{b: b, info: b.Info(), opts: opts, bad: bad}
+}
+
+// grace is the first of: what the program says, what the operator says, the
+// default. What makes no sense is an error and the default.
+func grace(d time.Duration) (time.Duration, error) {
+	if d > 0 {
+		return d, nil
+	}
+	if d < 0 {
+		return DefaultGrace, driver.Invalid("options.grace", d.String()+" is negative", "leave it out for 5 s")
+	}
+	v := os.Getenv(GraceEnv)
+	if v == "" {
+		return DefaultGrace, nil
+	}
+	if d, err := time.ParseDuration(v); err == nil && d > 0 {
+		return d, nil
+	}
+	return DefaultGrace, driver.Invalid(GraceEnv, fmt.Sprintf("%q is not a positive duration", v), `set it as "10s", or unset it`)
 }
 
 // Info tells what the backend is and can do.
@@ -106,6 +132,9 @@ func (r *Runtime) create(ctx context.Context, spec Spec, op *operation) (*Sandbo
 func (r *Runtime) plan(ctx context.Context, spec Spec, op *operation) (driver.Spec, driver.Plan, error) {
 	if err := ctx.Err(); err != nil {
 		return driver.Spec{}, driver.Plan{}, err
+	}
+	if r.bad != nil {
+		return driver.Spec{}, driver.Plan{}, r.bad
 	}
 	order, err := spec.resolve(r.info)
 	if err != nil {
@@ -236,7 +265,11 @@ func (r *Runtime) Check(ctx context.Context, spec Spec) (driver.Plan, error) {
 func (r *Runtime) Attach(ctx context.Context, id string) (*Sandbox, error) {
 	op := r.begin("attach")
 	op.record.Sandbox = id
-	raw, err := r.b.Attach(ctx, id)
+	var raw driver.Sandbox
+	err := r.bad
+	if err == nil {
+		raw, err = r.b.Attach(ctx, id)
+	}
 	if err := op.end(ctx, err, nil); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -23,6 +24,8 @@ type Sandbox struct {
 	base     Record    // what every Record of it says
 	secrets  *[]string // names that the template declares; nil without one, and for an attached sandbox
 	attached bool
+
+	interpreters interpreters // what RunCode has found
 
 	close    sync.Once
 	closeErr error
@@ -50,12 +53,7 @@ func (s *Sandbox) Run(ctx context.Context, cmd Cmd) (*Result, error) {
 	if cmd.Detached {
 		return nil, op.end(ctx, driver.Invalid("detached", "Run waits for the program", "use Start for a detached process"), nil)
 	}
-	p, err := s.start(ctx, cmd, op)
-	var res *Result
-	if err == nil {
-		res, err = p.collect(cmd.MaxOutput)
-		op.record.Exit, op.record.Stdout, op.record.Stderr = p.exit, p.stdout, p.stderr
-	}
+	res, err := s.run(ctx, cmd, op)
 	if err := op.end(ctx, err, nil); err != nil {
 		if errors.Is(err, CodeTimeout) {
 			return res, err
@@ -63,6 +61,17 @@ func (s *Sandbox) Run(ctx context.Context, cmd Cmd) (*Result, error) {
 		return nil, err
 	}
 	return res, nil
+}
+
+// run is what Run and RunCode share: a program from start to end.
+func (s *Sandbox) run(ctx context.Context, cmd Cmd, op *operation) (*Result, error) {
+	p, err := s.start(ctx, cmd, op)
+	if err != nil {
+		return nil, err
+	}
+	res, err := p.collect(cmd.MaxOutput)
+	op.record.Exit, op.record.Stdout, op.record.Stderr = p.exit, p.stdout, p.stderr
+	return res, err
 }
 
 // Start starts cmd. When ctx ends, the process is killed with all its
@@ -106,12 +115,31 @@ func (s *Sandbox) destroy() error {
 	if CodeOf(err) == "" {
 		err = fmt.Errorf("teardown did not end within %v", s.rt.opts.Grace)
 	}
+	st := s.sb.Status()
 	return &Error{
-		Code: CodeLeaked, Backend: s.rt.info.Name, Sandbox: s.status.ID,
-		Err: fmt.Errorf("%w (name %s, owner %s)", err, s.status.Name, s.status.Facts.Owner),
+		Code: CodeLeaked, Backend: s.rt.info.Name, Sandbox: st.ID,
+		Err: fmt.Errorf("%w (name %s, labels %s)", err, st.Name, labelled(st)),
 		Hint: fmt.Sprintf("it ends by itself at %s; sandboxio reap --backend %s:// --kill removes it then",
-			s.status.Deadline.UTC().Format("2006-01-02T15:04:05Z"), s.rt.info.Name),
+			st.Deadline.UTC().Format("2006-01-02T15:04:05Z"), s.rt.info.Name),
 	}
+}
+
+// labelled says how a sandbox is found at its backend: its facts' labels, and
+// the names of the caller's own.
+func labelled(st driver.Status) string {
+	native := st.Facts.Labels(driver.RoleSandbox, st.Created, st.Deadline)
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(native)) {
+		if k != driver.LabelCreated && k != driver.LabelMaxExpires {
+			all = append(all, k+"="+native[k])
+		}
+	}
+	return strings.Join(append(all, slices.Sorted(maps.Keys(st.Labels))...), " ")
+}
+
+// leaked is a program that may run on, since its kill failed.
+func (s *Sandbox) leaked(err error) error {
+	return &Error{Code: CodeLeaked, Sandbox: s.status.ID, Err: err, Hint: "close the sandbox; that ends everything in it"}
 }
 
 func (s *Sandbox) begin(op string, cmd Cmd) *operation {

@@ -24,6 +24,7 @@ type Spec struct {
 	MultiTenant bool          // code of several tenants shares the host
 	Profile     Profile       // zero = Strict
 	Lifetime    time.Duration // zero = 300 s; rounded up to whole seconds; negative is refused
+	MaxLifetime time.Duration // how far from creation Sandbox.Extend may move the end; zero = Lifetime: not at all
 	Resources   Resources     // zero fields = 1000 millis, 512 MiB, 256 MiB, 256 PIDs
 	Network     Network       // zero = reaches nothing
 	Env         map[string]string
@@ -75,6 +76,8 @@ func (s Spec) resolve(info driver.Info) (driver.Spec, error) {
 	var err error
 	o.Lifetime, err = resolveLifetime(s.Lifetime)
 	check(err)
+	o.MaxLifetime, err = s.maxLifetime(o.Lifetime)
+	check(err)
 	o.Resources, err = s.Resources.Resolve()
 	check(err)
 	o.Network, err = resolveNetwork(s.Network)
@@ -121,6 +124,9 @@ func (s *Spec) overlay(t Template, info driver.Info) error {
 		s.Lifetime = t.Lifetime
 	} else if s.Lifetime > t.Lifetime {
 		refuse("lifetime", fmt.Sprintf("%v is longer than the template's %v", s.Lifetime, t.Lifetime))
+	}
+	if s.MaxLifetime > t.Lifetime {
+		refuse("max_lifetime", fmt.Sprintf("%v is longer than the template's lifetime of %v", s.MaxLifetime, t.Lifetime))
 	}
 	for _, c := range []struct {
 		field  string
@@ -179,6 +185,18 @@ func resolveLifetime(d time.Duration) (time.Duration, error) {
 	}
 	if d < 0 || d > driver.MaxLifetime {
 		return d, lifetimeError(d.String())
+	}
+	return (d + time.Second - 1).Truncate(time.Second), nil
+}
+
+func (s Spec) maxLifetime(lifetime time.Duration) (time.Duration, error) {
+	d := s.MaxLifetime
+	if d == 0 {
+		return lifetime, nil
+	}
+	if d < lifetime || d > driver.MaxLifetime {
+		return d, driver.Invalid("max_lifetime", d.String()+" is not between the lifetime and the longest there is",
+			fmt.Sprintf("use %v to %v, or leave it out for a lifetime that cannot be extended", lifetime, driver.MaxLifetime))
 	}
 	return (d + time.Second - 1).Truncate(time.Second), nil
 }

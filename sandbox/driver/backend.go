@@ -46,8 +46,8 @@ type Backend interface {
 // A Sandbox is one place where a program runs. Methods are safe for
 // concurrent use.
 type Sandbox interface {
-	// Status is what was known at creation or attachment, with the measured
-	// isolation. It does no I/O.
+	// Status is what was known at creation, attachment or the last Extend of
+	// this handle, with the measured isolation. It does no I/O.
 	Status() Status
 
 	// Start starts a program. It returns once the program runs, or could not
@@ -119,6 +119,12 @@ type FileInfo struct {
 // An Extender moves a sandbox's deadline. Implemented by a Sandbox iff its
 // backend declares [CanExtend].
 type Extender interface {
+	// Extend moves the deadline, told by the backend's clock, to a later or
+	// an earlier one. It may not lie in the past, nor beyond what
+	// Spec.MaxLifetime allowed at creation, whoever asks. When Extend returns
+	// nil, Status and lists show the new deadline and the sandbox ends by it;
+	// on an error it ends by the later of the two at the latest. Codes:
+	// invalid (Field "deadline"), gone.
 	Extend(ctx context.Context, deadline time.Time) error
 }
 

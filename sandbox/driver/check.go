@@ -34,6 +34,10 @@ func (s Spec) Validate() error {
 	if s.Lifetime < time.Second || s.Lifetime > MaxLifetime || s.Lifetime%time.Second != 0 {
 		refuse("lifetime", fmt.Sprintf("%v is not whole seconds between 1s and %v", s.Lifetime, MaxLifetime), `set lifetime, as "300s"; nothing lives for ever`)
 	}
+	if m := s.MaxLifetime; m != 0 && (m < s.Lifetime || m > MaxLifetime || m%time.Second != 0) {
+		refuse("max_lifetime", fmt.Sprintf("%v is not whole seconds between the lifetime %v and %v", m, s.Lifetime, MaxLifetime),
+			"leave it out for a lifetime that cannot be extended")
+	}
 	if full, err := s.Resources.Resolve(); err != nil {
 		errs = append(errs, err)
 	} else if full != s.Resources {
@@ -62,6 +66,7 @@ func (i Info) Supports(spec Spec) error {
 	need(CanStrict, "profile", spec.Profile == Strict, `set profile to "compat", or choose another backend`)
 	need(CanCompat, "profile", spec.Profile == Compat, `set profile to "strict", or choose another backend`)
 	need(CanDetach, "detached", spec.Detached, "leave detached out, or choose another backend")
+	need(CanExtend, "max_lifetime", spec.LongestLife() > spec.Lifetime, "leave max_lifetime out, or choose another backend")
 	need(CanMultiTenant, "multi_tenant", spec.MultiTenant, "leave multi_tenant out, or choose another backend")
 	need(CanExpose, "network.expose", len(spec.Network.Expose) > 0, "remove the exposed ports, or choose another backend")
 	need(CanLearn, "network.learn", spec.Network.Learn, "leave learn out, or choose another backend")

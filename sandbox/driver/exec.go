@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// WorkDir is the directory in which programs start and where relative names
+// begin.
+const WorkDir = "/work"
+
 // Cmd is an order to run one program. Package sandbox has resolved it: Args is
 // not empty, Env and Secrets do not overlap, Timeout is positive.
 type Cmd struct {

@@ -17,6 +17,7 @@ type Spec struct {
 	MultiTenant bool
 	Profile     Profile
 	Lifetime    time.Duration // whole seconds, 1 s to [MaxLifetime]
+	MaxLifetime time.Duration // whole seconds from creation that an [Extender] may reach; zero = Lifetime, which cannot be extended
 	Resources   Resources     // every field set
 	Network     Network       // canonical
 	Env         map[string]string
@@ -24,6 +25,10 @@ type Spec struct {
 	Facts       Facts             // ours, fixed at creation
 	Detached    bool              // lives to its deadline without an owner
 }
+
+// LongestLife is how long a sandbox made from s may live, every extension
+// included.
+func (s Spec) LongestLife() time.Duration { return max(s.Lifetime, s.MaxLifetime) }
 
 // Facts are what the core knows of a sandbox at its creation. Backends keep
 // them as native labels, under the names of [Facts.Labels], in the very call

@@ -12,6 +12,7 @@ var abilities = []Check{
 	{Name: "extend: a sandbox lives to its new deadline, and ends then", Capability: driver.CanExtend, Kind: Proof, Func: with(func(t *trial) error {
 		spec := t.spec()
 		spec.Lifetime = 3 * time.Second
+		spec.MaxLifetime = time.Minute
 		s, err := t.createFrom(spec)
 		if err != nil {
 			return err
@@ -42,19 +43,33 @@ var abilities = []Check{
 			return errors.Is(err, driver.CodeGone), nil
 		})
 	})},
-	{Name: "extend: a deadline that is past, or beyond what may be, is refused", Capability: driver.CanExtend, Kind: Proof, Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "extend: a deadline that is past, or beyond what may be, is refused", Capability: driver.CanExtend, Kind: Proof, Func: with(func(t *trial) error {
+		spec := t.spec()
+		spec.MaxLifetime = spec.Lifetime + time.Hour
+		s, err := t.createFrom(spec)
+		if err != nil {
+			return err
+		}
 		e, ok := driver.As[driver.Extender](s)
 		if !ok {
 			return errors.New("the sandbox is no driver.Extender")
 		}
-		for _, d := range []time.Time{{}, time.Now().Add(-time.Minute), time.Now().Add(driver.MaxLifetime + time.Hour)} {
+		for _, d := range []time.Time{{}, time.Now().Add(-time.Minute), time.Now().Add(spec.MaxLifetime + time.Minute)} {
 			if err := wantCode(fmt.Sprintf("extend to %v", d), e.Extend(t, d), driver.CodeInvalid); err != nil {
 				return err
 			}
 		}
-		_, err := t.say(s, Exit, "0")
+		_, err = t.say(s, Exit, "0")
 		return err
 	})},
+	{Name: "extend: nothing lives longer than was allowed at its creation", Capability: driver.CanExtend, Kind: Proof, Func: inside(func(t *trial, s driver.Sandbox) error {
+		e, ok := driver.As[driver.Extender](s)
+		if !ok {
+			return errors.New("the sandbox is no driver.Extender")
+		}
+		return wantCode("extending what was made without MaxLifetime", e.Extend(t, s.Status().Deadline.Add(time.Minute)), driver.CodeInvalid)
+	})},
+	refused(driver.CanExtend, "max_lifetime", func(s *driver.Spec) { s.MaxLifetime = s.Lifetime + time.Minute }),
 	{Name: "extend, undeclared: a sandbox has no such method", Capability: driver.CanExtend, Kind: Refusal, Func: inside(func(t *trial, s driver.Sandbox) error {
 		if _, ok := driver.As[driver.Extender](s); ok {
 			return errors.New("it is a driver.Extender")

@@ -86,8 +86,11 @@ func (b *box) usable(ctx context.Context, op string) error {
 }
 
 func (b *box) native() map[string]string {
-	return b.spec.NativeLabels(b.created, b.created.Add(driver.MaxLifetime))
+	return b.spec.NativeLabels(b.created, b.expires())
 }
+
+// expires is when the sandbox ends at the latest, however often it is extended.
+func (b *box) expires() time.Time { return b.created.Add(b.spec.LongestLife()) }
 
 // status is how a list shows the sandbox.
 func (b *box) status() driver.Status {
@@ -119,6 +122,9 @@ var (
 func (s *sandbox) Status() driver.Status {
 	out := s.status
 	out.Labels = maps.Clone(out.Labels)
+	s.box.mu.Lock()
+	out.Deadline = s.box.deadline
+	s.box.mu.Unlock()
 	return out
 }
 
@@ -134,15 +140,15 @@ func (s *sandbox) Kill(context.Context) error {
 	return nil
 }
 
-// Extend moves the deadline, to within what a lifetime may be.
+// Extend moves the deadline, to within what was allowed at creation.
 func (s *sandbox) Extend(ctx context.Context, deadline time.Time) error {
 	b := s.box
 	if err := b.usable(ctx, "extend"); err != nil {
 		return err
 	}
 	now := time.Now()
-	if !deadline.After(now) || deadline.After(b.created.Add(driver.MaxLifetime)) {
-		return signed(driver.Invalid("deadline", fmt.Sprintf("%v is not between now and %v after creation", deadline, driver.MaxLifetime), "give a time in the future"), "extend", b.id)
+	if !deadline.After(now) || deadline.After(b.expires()) {
+		return signed(driver.Invalid("deadline", fmt.Sprintf("%v is not between now and %v", deadline, b.expires()), "create the sandbox with a larger MaxLifetime"), "extend", b.id)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

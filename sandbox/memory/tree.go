@@ -12,7 +12,7 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
-const work = "/work"
+const work = driver.WorkDir
 
 // tree is a sandbox's file system. Paths are absolute and clean. Errors are
 // those of a system call, for the caller to wrap.

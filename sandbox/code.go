@@ -1,0 +1,180 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// Source is a piece of code to run.
+type Source struct {
+	Language string // one of [Languages]
+	Text     string // the code, byte for byte
+	Cmd      Cmd    // how to run it; Args, which may be empty, are the code's own arguments. Not Detached
+}
+
+// language is how code of one kind becomes a process.
+type language struct {
+	suffix       string
+	interpreters []string // candidates, best first
+	empty        []string // arguments that run nothing, to see whether one is there
+}
+
+var languages = map[string]language{
+	"python": {".py", []string{"python3", "python"}, []string{"-c", ""}},
+	"sh":     {".sh", []string{"sh"}, []string{"-c", ""}},
+	"node":   {".js", []string{"node", "nodejs"}, []string{"-e", ""}},
+}
+
+// Languages lists what RunCode takes, sorted. Whether an image has an
+// interpreter for one shows when code is run.
+func Languages() []string { return slices.Sorted(maps.Keys(languages)) }
+
+// interpreters are what one sandbox was found to have.
+type interpreters struct {
+	mu    sync.Mutex
+	found map[string]string // by language
+}
+
+func (i *interpreters) get(language string) (string, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	found, ok := i.found[language]
+	return found, ok
+}
+
+func (i *interpreters) put(language, found string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.found == nil {
+		i.found = map[string]string{}
+	}
+	i.found[language] = found
+}
+
+// RunCode runs src to its end, as Run does. The code travels in a file, never
+// in an argument: it is written beside what it works on, in Cmd.Dir, under a
+// hidden name of its own, so that imports and relative paths resolve there,
+// and is removed afterwards. The interpreter is the first that the image has;
+// the Record names it, and holds the code's SHA-256 but not the code.
+//
+// Codes: invalid (Field "language", "dir"), unsupported (the image has no
+// interpreter for it, or the backend no files), and those of Run.
+func (s *Sandbox) RunCode(ctx context.Context, src Source) (*Result, error) {
+	op := s.begin("run-code", src.Cmd)
+	sum := sha256.Sum256([]byte(src.Text))
+	op.record.CodeSHA256 = hex.EncodeToString(sum[:])
+	res, err := s.runCode(ctx, src, op)
+	if err := op.end(ctx, err, nil); err != nil {
+		if errors.Is(err, CodeTimeout) {
+			return res, err
+		}
+		return nil, err
+	}
+	return res, nil
+}
+
+func (s *Sandbox) runCode(ctx context.Context, src Source, op *operation) (*Result, error) {
+	lang, ok := languages[src.Language]
+	if !ok {
+		return nil, driver.Invalid("language", fmt.Sprintf("%q is not known", src.Language), "use one of "+strings.Join(Languages(), ", "))
+	}
+	cmd := src.Cmd
+	if cmd.Detached {
+		return nil, driver.Invalid("detached", "RunCode waits for the program", "write a file, and Start an interpreter with it")
+	}
+	if !s.rt.info.Can(driver.CanFiles) {
+		return nil, driver.Unsupported("files", "the backend has no files to put code in", "pass it by Stdin to an interpreter")
+	}
+	// The order is checked before anything is written.
+	cmd.Args = append([]string{src.Language}, src.Cmd.Args...)
+	if _, err := s.resolve(cmd); err != nil {
+		return nil, err
+	}
+	name, err := s.interpreter(ctx, src.Language, lang)
+	if err != nil {
+		return nil, err
+	}
+	dir := cmd.Dir
+	if !path.IsAbs(dir) {
+		dir = path.Join(driver.WorkDir, dir)
+	}
+	file := path.Join(dir, ".sandboxio-"+strings.ToLower(rand.Text()[:12])+lang.suffix)
+	defer s.forget(ctx, file)
+	if err := write(ctx, s.sb.Files(), file, []byte(src.Text), 0o600); err != nil {
+		if e, ok := errors.AsType[*Error](err); ok && e.Code != CodeGone && e.Code != CodeExhausted {
+			return nil, &Error{Code: e.Code, Field: "dir", Err: fmt.Errorf("the code cannot be written there: %w", err), Hint: "set Cmd.Dir to a directory that exists and is writable, as /work or /tmp"}
+		}
+		return nil, err
+	}
+	cmd.Args = append([]string{name, file}, src.Cmd.Args...)
+	cmd.describe(&op.record, op.redact)
+	return s.run(ctx, cmd, op)
+}
+
+// forget removes a file whatever became of ctx. What it cannot remove ends
+// with the sandbox, and can be read only in it.
+func (s *Sandbox) forget(ctx context.Context, file string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.rt.opts.Grace)
+	defer cancel()
+	_ = s.sb.Files().Remove(ctx, file, false)
+}
+
+// interpreter finds the first candidate that the image has, once per sandbox
+// and language. It is asked apart, since code too can exit with the status
+// of a missing program.
+func (s *Sandbox) interpreter(ctx context.Context, name string, lang language) (string, error) {
+	if found, ok := s.interpreters.get(name); ok {
+		return found, nil
+	}
+	for _, candidate := range lang.interpreters {
+		exit, err := s.probe(ctx, append([]string{candidate}, lang.empty...))
+		if err != nil {
+			return "", err
+		}
+		if exit.Code == 126 || exit.Code == 127 {
+			continue
+		}
+		if exit.Code != 0 {
+			return "", &Error{Code: CodeUnsupported, Field: "language", Err: fmt.Errorf("%s is there and does not run: it exits with %d", candidate, exit.Code), Hint: "raise the sandbox's resources, or use another image"}
+		}
+		s.interpreters.put(name, candidate)
+		return candidate, nil
+	}
+	return "", driver.Unsupported("language", "the image has no "+strings.Join(lang.interpreters, " and no "), "use an image that has one")
+}
+
+// probe runs a program for its exit status alone. What ends ctx ends it too.
+func (s *Sandbox) probe(ctx context.Context, args []string) (Exit, error) {
+	p, err := s.sb.Start(ctx, driver.Cmd{Args: args, Timeout: 30 * time.Second})
+	if err != nil {
+		return Exit{}, err
+	}
+	for err == nil {
+		_, err = p.Recv(ctx)
+	}
+	var exit Exit
+	if errors.Is(err, io.EOF) {
+		if exit, err = p.Wait(ctx); err == nil {
+			return exit, nil
+		}
+	}
+	kill, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.rt.opts.Grace)
+	defer cancel()
+	if kerr := p.Kill(kill); kerr != nil && !errors.Is(kerr, CodeGone) {
+		err = driver.Join(err, s.leaked(kerr))
+	}
+	return Exit{}, err
+}

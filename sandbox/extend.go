@@ -1,0 +1,48 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// Extend lets the sandbox live for d from now, by the backend's clock; a
+// shorter d than what is left brings its end nearer. What Spec.MaxLifetime
+// allowed at creation, which is what the Guard judged, is the limit, for who
+// attached as well. Running commands keep their own timeouts.
+//
+// Codes: invalid (beyond the limit, or not positive), unsupported (the backend
+// cannot), gone.
+func (s *Sandbox) Extend(ctx context.Context, d time.Duration) error {
+	op := s.begin("extend", Cmd{})
+	return op.end(ctx, s.extend(ctx, d), nil)
+}
+
+func (s *Sandbox) extend(ctx context.Context, d time.Duration) error {
+	if d < time.Second {
+		return driver.Invalid("lifetime", d.String()+" is less than a second", "give the time from now, as 5*time.Minute; Close ends it at once")
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	e, ok := driver.As[driver.Extender](s.sb)
+	if !ok || !s.rt.info.Can(driver.CanExtend) {
+		return driver.Unsupported("lifetime", "the backend cannot extend a sandbox", "create it with the lifetime that it needs")
+	}
+	now := time.Now()
+	if clock, ok := driver.As[driver.Clock](s.rt.b); ok {
+		var err error
+		if now, err = clock.Now(ctx); err != nil {
+			return err
+		}
+	}
+	// A deadline is a whole second; rounded up, like a lifetime.
+	err := e.Extend(ctx, now.Add(d+time.Second-1).Truncate(time.Second))
+	if found, ok := errors.AsType[*Error](err); ok && found.Code == CodeInvalid && !s.attached && s.order.LongestLife() == s.order.Lifetime {
+		return driver.Invalid("lifetime", fmt.Sprintf("the sandbox was created for %v and no longer", s.order.Lifetime), "set Spec.MaxLifetime when it is created")
+	}
+	return err
+}
