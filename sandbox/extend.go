@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -41,8 +40,8 @@ func (s *Sandbox) extend(ctx context.Context, d time.Duration) error {
 	}
 	// A deadline is a whole second; rounded up, like a lifetime.
 	err := e.Extend(ctx, now.Add(d+time.Second-1).Truncate(time.Second))
-	if found, ok := errors.AsType[*Error](err); ok && found.Code == CodeInvalid && !s.attached && s.order.LongestLife() == s.order.Lifetime {
-		return driver.Invalid("lifetime", fmt.Sprintf("the sandbox was created for %v and no longer", s.order.Lifetime), "set Spec.MaxLifetime when it is created")
+	if s.fixed && errors.Is(err, CodeInvalid) {
+		return driver.Invalid("lifetime", "the sandbox was created for its lifetime and no longer", "set Spec.MaxLifetime when it is created")
 	}
 	return err
 }

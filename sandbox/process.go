@@ -39,7 +39,7 @@ type Process struct {
 
 // resolve checks a command before anything is done about it.
 func (s *Sandbox) resolve(cmd Cmd) (driver.Cmd, error) {
-	order, err := cmd.resolve(s.status.Detached)
+	order, err := cmd.resolve(s.detached)
 	if s.secrets != nil {
 		err = driver.Join(err, cmd.declared(*s.secrets))
 	}

@@ -109,7 +109,7 @@ func (r *Runtime) create(ctx context.Context, spec Spec, op *operation) (*Sandbo
 	}
 	st := raw.Status()
 	op.record.Sandbox, op.record.Isolation, op.record.Evidence = st.ID, st.Isolation, st.Evidence.Detail
-	sb := &Sandbox{rt: r, sb: raw, status: st, plan: plan, base: op.record, order: order}
+	sb := &Sandbox{rt: r, sb: raw, id: st.ID, detached: st.Detached, fixed: order.LongestLife() == order.Lifetime, plan: plan, base: op.record}
 	if spec.Template != nil {
 		declared := slices.Clone(spec.Template.Secrets)
 		sb.secrets = &declared
@@ -275,7 +275,7 @@ func (r *Runtime) Attach(ctx context.Context, id string) (*Sandbox, error) {
 	}
 	st := raw.Status()
 	op.record.Template, op.record.Tenant, op.record.Policy = st.Facts.Template, st.Facts.Tenant, st.Facts.Policy
-	return &Sandbox{rt: r, sb: raw, status: st, base: op.record, attached: true}, nil
+	return &Sandbox{rt: r, sb: raw, id: st.ID, detached: st.Detached, base: op.record}, nil
 }
 
 // List yields the backend's sandboxes, of every owner, whose native labels

@@ -18,12 +18,12 @@ import (
 type Sandbox struct {
 	rt       *Runtime
 	sb       driver.Sandbox
-	status   driver.Status
+	id       string
+	detached bool
+	fixed    bool // created without room for Extend
 	plan     driver.Plan
-	order    driver.Spec
 	base     Record    // what every Record of it says
 	secrets  *[]string // names that the template declares; nil without one, and for an attached sandbox
-	attached bool
 
 	interpreters interpreters // what RunCode has found
 
@@ -32,7 +32,7 @@ type Sandbox struct {
 }
 
 // ID is what Attach takes.
-func (s *Sandbox) ID() string { return s.status.ID }
+func (s *Sandbox) ID() string { return s.id }
 
 // Status is what is known of the sandbox, without asking anybody. The measured
 // isolation of an attached one is known from the first operation on.
@@ -139,7 +139,7 @@ func labelled(st driver.Status) string {
 
 // leaked is a program that may run on, since its kill failed.
 func (s *Sandbox) leaked(err error) error {
-	return &Error{Code: CodeLeaked, Sandbox: s.status.ID, Err: err, Hint: "close the sandbox; that ends everything in it"}
+	return &Error{Code: CodeLeaked, Sandbox: s.id, Err: err, Hint: "close the sandbox; that ends everything in it"}
 }
 
 func (s *Sandbox) begin(op string, cmd Cmd) *operation {

@@ -59,7 +59,7 @@ func (b *box) start(ctx context.Context, cmd driver.Cmd) (driver.Process, error)
 	p.ctx, p.cancel = context.WithCancelCause(b.ctx)
 	timer := time.AfterFunc(cmd.Timeout, func() { p.cancel(errTimeout) })
 	go func() {
-		defer b.tasks.Done()
+		defer b.leave()
 		defer timer.Stop()
 		p.finish(run(&task{process: p, args: cmd.Args, env: p.environment(), dir: p.dir()}))
 	}()
@@ -76,9 +76,13 @@ func (b *box) enter(ctx context.Context) error {
 	if b.state != driver.StateRunning {
 		return signed(&driver.Error{Code: driver.CodeGone, Err: errEnded}, "start", b.id)
 	}
-	b.tasks.Add(1)
+	b.join()
 	return nil
 }
+
+// join counts a goroutine of the sandbox, and leave counts it out.
+func (b *box) join()  { b.running.Add(1); b.tasks.Add(1) }
+func (b *box) leave() { b.running.Add(-1); b.tasks.Done() }
 
 // finish turns a program's own result, or what ended it, into its exit.
 func (p *process) finish(code int, signal string) {
@@ -207,9 +211,9 @@ func (t *task) pause(d time.Duration) bool {
 // background runs f as a descendant: it ends with the tree, not with the
 // program.
 func (t *task) background(f func()) {
-	t.box.tasks.Add(1)
+	t.box.join()
 	t.kids.Go(func() {
-		defer t.box.tasks.Done()
+		defer t.box.leave()
 		f()
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -23,6 +24,8 @@ type box struct {
 	cancel context.CancelCauseFunc
 	tasks  sync.WaitGroup // every goroutine of every program
 	gone   chan struct{}  // closed once nothing is left
+
+	running atomic.Int64 // how many tasks there are
 
 	mu       sync.Mutex
 	state    driver.State

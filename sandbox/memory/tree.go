@@ -35,8 +35,9 @@ var writable = []string{work, "/tmp", "/run"}
 func newTree(spec driver.Spec) *tree {
 	t := &tree{nodes: map[string]*node{}, capacity: spec.Resources.DiskMiB << 20, readOnly: spec.Profile == driver.Strict}
 	now := time.Now()
+	empty := &node{mode: fs.ModeDir | 0o755, mod: now} // no node changes once it is in the tree
 	for _, dir := range append([]string{"/", "/etc", "/usr", "/var", "/proc", "/sys", "/dev"}, writable...) {
-		t.nodes[dir] = &node{mode: fs.ModeDir | 0o755, mod: now}
+		t.nodes[dir] = empty
 	}
 	t.nodes["/etc/passwd"] = &node{mode: 0o644, data: []byte("root:x:0:0::/root:/bin/false\n"), mod: now}
 	return t

@@ -105,6 +105,16 @@ func (w *World) Leftovers() []string {
 	return out
 }
 
+// Running counts the programs that run in all sandboxes, with what they left
+// behind.
+func (w *World) Running() int {
+	n := int64(0)
+	for _, b := range w.snapshot() {
+		n += b.running.Load()
+	}
+	return int(n)
+}
+
 // Close ends every sandbox and schedule and waits until nothing of them runs.
 // Nothing can be made in the world afterwards.
 func (w *World) Close() error {
