@@ -296,6 +296,7 @@ func TestCancelledAtEveryStep(t *testing.T) {
 	for name, f := range ofRuntime {
 		t.Run("Runtime: "+name, func(t *testing.T) {
 			every(t, func(t *testing.T, try attempt) bool {
+				t.Helper()
 				world, w := memory.NewWorld(), &wire{}
 				defer func() { _ = world.Close() }()
 				rt := sandbox.New(wiredBackend{memory.Open(memory.Options{World: world}), w}, unguarded)
@@ -310,6 +311,7 @@ func TestCancelledAtEveryStep(t *testing.T) {
 	for name, f := range ofSandbox {
 		t.Run("Sandbox: "+name, func(t *testing.T) {
 			every(t, func(t *testing.T, try attempt) bool {
+				t.Helper()
 				world, w := memory.NewWorld(), &wire{}
 				defer func() { _ = world.Close() }()
 				rt := sandbox.New(wiredBackend{memory.Open(memory.Options{World: world}), w}, unguarded)
