@@ -15,7 +15,7 @@ MIRROR  := $(HOME)/.terraform.d/plugins/registry.terraform.io/sandboxio/sandboxi
 LDFLAGS := -s -w -X main.version=$(VERSION) -X $(MODULE)/internal/guest.ReleaseDigest=sha256
 BUILD   := CGO_ENABLED=0 go build -trimpath
 
-.PHONY: help build guest demo test bench check check-fast generate install clean
+.PHONY: help build guest demo test bench fuzz check check-fast generate install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ test: ## every test, on a Docker daemon of its own when root; none may skip
 
 bench: ## the benchmarks, on the same daemon
 	@scripts/test.sh bench
+
+fuzz: ## every fuzzer for FUZZTIME (5m); FUZZ="words" narrows it
+	@scripts/fuzz.sh $(FUZZ)
 
 check: ## what CI runs, in its order
 	@scripts/check.sh
