@@ -1,78 +1,78 @@
 // Package redact is the only code that takes secrets out of text.
 //
-// It replaces each value, and the forms it takes when it is quoted on the way
-// (base64, URL and JSON escapes), by "[secret]". It is for text that is meant
-// for people: errors, records, logs. A program's output is never touched.
+// It replaces each value by "[secret]", however it is written: plain, or with
+// any of its bytes escaped as URLs, JSON, HTML, Go, C or a shell escape them,
+// needlessly, partly or twice; and its hexadecimal and base64 forms, alone or
+// in the midst of what was encoded. Matches that overlap become one mark, so
+// that no piece of either is left.
+//
+// What it does not find: a value that was compressed, encrypted, hashed,
+// reversed, or cut in two by other text.
+//
+// It is for text that is meant for people: errors, records, logs. A program's
+// output is never touched.
 package redact
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Mark is what a secret becomes.
 const Mark = "[secret]"
 
-// MinLength is the shortest value that is looked for. Shorter ones would
-// redact ordinary words, and are no secrets.
+// MinLength is the shortest value, in bytes, that is looked for. Shorter ones
+// would redact ordinary words, and are no secrets.
 const MinLength = 4
 
 // A Redactor knows a set of values. Its zero value knows none. It is
 // immutable and safe for concurrent use.
-type Redactor struct{ r *strings.Replacer }
+type Redactor struct {
+	first *[utf8.RuneSelf + 1][]pattern // by their first byte; those that begin with no ASCII together
+}
 
 // New makes a Redactor for values.
 func New(values ...string) Redactor {
-	var forms []string
-	for _, v := range trimmed(values) {
-		if len(v) < MinLength {
-			continue
+	var all []pattern
+	add := func(text string, encoded bool) {
+		p := pattern{text, encoded}
+		if len(text) >= MinLength && !slices.Contains(all, p) {
+			all = append(all, p)
 		}
-		forms = append(forms, v, url.QueryEscape(v), url.PathEscape(v), hex.EncodeToString([]byte(v)), strings.ToUpper(hex.EncodeToString([]byte(v))))
-		forms = append(forms, base64Forms(v)...)
-		if q, err := json.Marshal(v); err == nil {
-			forms = append(forms, string(q[1:len(q)-1]))
-		}
-		for _, q := range []string{strconv.Quote(v), strconv.QuoteToASCII(v)} {
-			forms = append(forms, q[1:len(q)-1])
+	}
+	for _, v := range values {
+		// A secret that was read from a file ends with a line end, and programs
+		// drop it.
+		for _, v := range []string{v, strings.TrimSpace(v)} {
+			if len(v) < MinLength {
+				continue
+			}
+			add(v, false)
+			add(hex.EncodeToString([]byte(v)), true)
+			add(strings.ToUpper(hex.EncodeToString([]byte(v))), true)
+			for _, b := range base64Forms(v) {
+				add(b, true)
+			}
 		}
 		// Lines of a value with several (a PEM key) travel alone as well.
 		for line := range strings.Lines(v) {
 			if line = strings.TrimRight(line, "\r\n"); len(line) >= 16 {
-				forms = append(forms, line)
+				add(line, false)
 			}
 		}
 	}
-	// A replacer takes the first pair that matches: longest first, so that no
-	// form is cut by a shorter one.
-	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	forms = slices.Compact(forms)
-	if len(forms) == 0 {
+	if len(all) == 0 {
 		return Redactor{}
 	}
-	pairs := make([]string, 0, 2*len(forms))
-	for _, f := range forms {
-		pairs = append(pairs, f, Mark)
+	r := Redactor{new([utf8.RuneSelf + 1][]pattern)}
+	for _, p := range all {
+		b := bucket(rune(p.text[0]))
+		r.first[b] = append(r.first[b], p)
 	}
-	return Redactor{strings.NewReplacer(pairs...)}
-}
-
-// trimmed adds what is left of each value without the white space around it: a
-// secret that was read from a file ends with a line end, and programs drop it.
-func trimmed(values []string) []string {
-	out := slices.Clone(values)
-	for _, v := range values {
-		if t := strings.TrimSpace(v); t != v {
-			out = append(out, t)
-		}
-	}
-	return out
+	return r
 }
 
 // base64Forms are the encodings of v alone and, since v may stand anywhere in
@@ -80,14 +80,13 @@ func trimmed(values []string) []string {
 // alignments.
 func base64Forms(v string) []string {
 	var out []string
-	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+	for _, enc := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		out = append(out, enc.EncodeToString([]byte(v)), enc.WithPadding(base64.NoPadding).EncodeToString([]byte(v)))
 		for shift := range 3 {
 			s := enc.EncodeToString(append(make([]byte, shift), v...))
 			from := (shift*8 + 5) / 6 // the first character that holds bits of v only
 			to := (shift + len(v)) * 8 / 6
-			if to-from >= MinLength {
-				out = append(out, s[from:to])
-			}
+			out = append(out, s[from:to])
 		}
 	}
 	return out
@@ -95,11 +94,68 @@ func base64Forms(v string) []string {
 
 // String takes the secrets out of s.
 func (r Redactor) String(s string) string {
-	if r.r == nil {
+	if r.first == nil {
 		return s
 	}
-	return r.r.Replace(s)
+	out, _, _ := r.scan(nil, []byte(s), 0, true)
+	return string(out)
 }
 
 // Has reports whether s contains a secret in any form.
 func (r Redactor) Has(s string) bool { return r.String(s) != s }
+
+// scan appends s without its secrets to out. The first covered bytes of s
+// belong to a match whose mark was written before. Unless s is the last of the
+// text, it stops where what follows could decide otherwise: it returns how far
+// it came, and how many bytes from there on are covered.
+func (r Redactor) scan(out, s []byte, covered int, last bool) (_ []byte, done, left int) {
+	plain := covered // where text begins that is neither covered nor copied
+	i := 0
+	for ; i < len(s); i++ {
+		longest, more := r.at(s[i:], last)
+		if more {
+			break
+		}
+		if longest == 0 {
+			continue
+		}
+		if i >= plain {
+			out = append(append(out, s[plain:i]...), Mark...)
+		}
+		plain = max(plain, i+longest)
+	}
+	if plain < i {
+		out = append(out, s[plain:i]...)
+	}
+	return out, i, max(0, plain-i)
+}
+
+// at gives the length of the longest secret with which s begins, and whether
+// what follows s could make one, or a longer one.
+func (r Redactor) at(s []byte, last bool) (longest int, more bool) {
+	if !special[s[0]] {
+		for _, p := range r.first[bucket(rune(s[0]))] {
+			// Most of what begins like a secret is none by its second byte.
+			if len(s) > 1 && s[1] != p.text[1] && !special[s[1]] {
+				continue
+			}
+			n, undecided := p.match(s, last)
+			longest, more = max(longest, n), more || undecided
+		}
+		return longest, more
+	}
+	if !last && unfinished(s) {
+		return 0, true
+	}
+	var room [32]character
+	for _, c := range characters(room[:0], s) {
+		b := bucket(c.r)
+		for _, p := range r.first[b] {
+			n, undecided := p.match(s, last)
+			longest, more = max(longest, n), more || undecided
+		}
+	}
+	return longest, more
+}
+
+func bucket(r rune) int { return int(min(r, utf8.RuneSelf)) }
