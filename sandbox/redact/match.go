@@ -52,6 +52,9 @@ func (p pattern) match(s []byte, last bool) (n int, more bool) {
 		}
 		more = more || unfinished(rest)
 		for _, c := range characters(read[:0], rest) {
+			if c.raw && c.r == '\\' && c.length == slash(rest) {
+				continue // it is for slashes
+			}
 			if size := c.begins(p.text[next.at:]); size > 0 {
 				add(&todo, point{next.at + size, next.from + c.length})
 			}
