@@ -2,7 +2,11 @@
 // read: for one run, or for as long as its lifetime allows.
 //
 //	rt := sandbox.New(backend, sandbox.Options{Guard: guard})
-//	res, err := rt.Run(ctx, sandbox.Spec{Image: image}, sandbox.Cmd{Args: []string{"python3", "-c", code}})
+//	res, err := rt.Run(ctx, sandbox.Spec{Image: image}, sandbox.Cmd{Args: []string{"make", "test"}})
+//
+//	sb, err := rt.Create(ctx, sandbox.Spec{Image: image})
+//	defer sb.Close()
+//	res, err := sb.RunCode(ctx, sandbox.Source{Language: "python", Text: code})
 //
 // What it promises, on every backend that declares it:
 //
