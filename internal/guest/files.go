@@ -100,23 +100,31 @@ func (f files) simple(ctx context.Context, op string, m wire.FileRequest) ([]wir
 
 // Open reads a regular file. The end of ctx ends the reading too.
 func (f files) Open(ctx context.Context, name string) (io.ReadCloser, driver.FileInfo, error) {
-	m := wire.FileRequest{Op: wire.FileOpen, Name: name}
-	s, err := f.begin(ctx, "open", &m)
+	r, infos, err := f.read(ctx, "open", wire.FileRequest{Op: wire.FileOpen, Name: name})
 	if err != nil {
 		return nil, driver.FileInfo{}, err
 	}
+	if len(infos) != 1 {
+		_ = r.Close()
+		return nil, driver.FileInfo{}, f.fail(ctx, "open", r.name, wire.ErrMalformed)
+	}
+	return r, infoOf(infos[0]), nil
+}
+
+// read performs an operation that answers with content.
+func (f files) read(ctx context.Context, op string, m wire.FileRequest) (*reader, []wire.FileInfo, error) {
+	s, err := f.begin(ctx, op, &m)
+	if err != nil {
+		return nil, nil, err
+	}
 	release := bind(ctx, s.SetDeadline)
 	infos, err := reply(s)
-	if err == nil && len(infos) != 1 {
-		err = wire.ErrMalformed
-	}
 	if err != nil {
 		release()
 		_ = s.Close()
-		return nil, driver.FileInfo{}, f.fail(ctx, "open", m.Name, err)
+		return nil, nil, f.fail(ctx, op, m.Name, err)
 	}
-	r := &reader{f: f, ctx: ctx, name: m.Name, s: s, release: release, frames: wire.NewFrames(s)}
-	return r, infoOf(infos[0]), nil
+	return &reader{f: f, ctx: ctx, name: m.Name, s: s, release: release, frames: wire.NewFrames(s)}, infos, nil
 }
 
 type reader struct {
@@ -148,18 +156,22 @@ func (r *reader) Close() error {
 // Create writes a regular file, see driver.Files. A link of that name is
 // replaced, not followed.
 func (f files) Create(ctx context.Context, name string, mode fs.FileMode) (io.WriteCloser, error) {
-	m := wire.FileRequest{Op: wire.FileCreate, Name: name, Mode: uint32(mode.Perm())}
-	s, err := f.begin(ctx, "create", &m)
+	return f.write(ctx, "create", wire.FileRequest{Op: wire.FileCreate, Name: name, Mode: uint32(mode.Perm())})
+}
+
+// write performs an operation that takes content.
+func (f files) write(ctx context.Context, op string, m wire.FileRequest) (io.WriteCloser, error) {
+	s, err := f.begin(ctx, op, &m)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{f: f, ctx: ctx, name: m.Name, s: s, release: bind(ctx, s.SetDeadline), answered: make(chan struct{})}
-	// The first answer says that the file can be written; the second comes
-	// at its end, or as soon as something is wrong.
+	w := &writer{f: f, ctx: ctx, op: op, name: m.Name, s: s, release: bind(ctx, s.SetDeadline), answered: make(chan struct{})}
+	// The first answer says that it can be written; the second comes at the
+	// end, or as soon as something is wrong.
 	if _, err := reply(s); err != nil {
 		w.release()
 		_ = s.Close()
-		return nil, f.fail(ctx, "create", m.Name, err)
+		return nil, f.fail(ctx, op, m.Name, err)
 	}
 	go func() {
 		_, w.answer = reply(s)
@@ -169,10 +181,24 @@ func (f files) Create(ctx context.Context, name string, mode fs.FileMode) (io.Wr
 	return w, nil
 }
 
+// Pack gives a directory as a tar stream, see driver.Files.
+func (f files) Pack(ctx context.Context, name string) (io.ReadCloser, error) {
+	r, _, err := f.read(ctx, "pack", wire.FileRequest{Op: wire.FilePack, Name: name})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Unpack writes a tar stream into a directory, see driver.Files.
+func (f files) Unpack(ctx context.Context, name string) (io.WriteCloser, error) {
+	return f.write(ctx, "unpack", wire.FileRequest{Op: wire.FileUnpack, Name: name})
+}
+
 type writer struct {
 	f        files
 	ctx      context.Context
-	name     string
+	op, name string
 	s        *yamux.Stream
 	release  func()
 	answered chan struct{}
@@ -229,7 +255,7 @@ func (w *writer) Close() error {
 		return w.cause(err)
 	}
 	<-w.answered
-	return w.f.fail(w.ctx, "create", w.name, w.answer)
+	return w.f.fail(w.ctx, w.op, w.name, w.answer)
 }
 
 // Stat describes a file, a link itself.

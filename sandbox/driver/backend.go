@@ -105,6 +105,39 @@ type Files interface {
 	Mkdir(ctx context.Context, name string, mode fs.FileMode) error // with parents; an existing directory is no error
 	Remove(ctx context.Context, name string, recursive bool) error
 	Rename(ctx context.Context, from, to string) error
+
+	// Pack gives what is in the directory name as a tar stream, until io.EOF
+	// after its whole end. Names are relative to the directory and
+	// slash-separated; a directory comes before what is in it; otherwise
+	// there is no order. Directories and regular files come with their
+	// permission bits and their modification times to the second, without
+	// setuid, setgid and sticky bits and owners; a file with several names
+	// comes once under each. Symbolic links, devices, FIFOs and sockets (as
+	// FIFOs) are entries without content, for the receiver to report; none is
+	// followed or opened. Holes may come as sparse entries.
+	//
+	// What cannot be read, or is refused, fails the stream; what vanishes
+	// meanwhile is left out. A file that grows comes as long as it was, one
+	// that shrinks fails the stream with the code conflict. No limit but 256
+	// levels is the driver's: the receiver has its own, and believes nothing.
+	Pack(ctx context.Context, name string) (io.ReadCloser, error)
+
+	// Unpack writes a tar stream into the directory name, which is made, with
+	// its parents, if it is missing. It takes what Pack gives, and refuses
+	// (code invalid) absolute names, "..", empty parts, and a name that comes
+	// twice as different kinds of thing; what is neither a directory nor a
+	// regular file is not made, and fails the stream at its end, if not
+	// before. Modes and times are kept as Pack gives them; a directory that
+	// exists keeps its mode. A file takes the place of whatever has its name
+	// but a directory, and no link is followed below name.
+	//
+	// Each file appears whole, at its own end at the earliest and when Close
+	// returns at the latest; until then what had its name stays. Close
+	// returns nil once all of it is there. On any error, and when ctx ends,
+	// the files that were whole may be there, and no part of another is. At
+	// least a million entries, 256 levels and names of 4096 bytes are taken;
+	// the disk bounds the content.
+	Unpack(ctx context.Context, name string) (io.WriteCloser, error)
 }
 
 // FileInfo describes one file.

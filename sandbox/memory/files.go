@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/archive"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -53,6 +54,9 @@ func (f files) wrap(op, name string, err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		code = driver.CodeExhausted
 	}
+	if e, ok := errors.AsType[*archive.Error](err); ok && e.Limit != "" {
+		code = driver.CodeExhausted
+	}
 	return &driver.Error{Code: code, Op: op, Backend: "memory", Sandbox: f.box.id, Err: &fs.PathError{Op: op, Path: name, Err: err}}
 }
 
@@ -76,16 +80,19 @@ func (f files) Open(ctx context.Context, name string) (io.ReadCloser, driver.Fil
 	if err != nil {
 		return nil, info, err
 	}
-	return &reader{ctx: ctx, Reader: bytes.NewReader(data)}, info, nil
+	return &reader{ctx: ctx, box: f.box, op: "read", Reader: bytes.NewReader(data)}, info, nil
 }
 
+// reader ends with its context, and with its sandbox.
 type reader struct {
+	io.Reader
 	ctx context.Context
-	*bytes.Reader
+	box *box
+	op  string
 }
 
 func (r *reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
+	if err := r.box.usable(r.ctx, r.op); err != nil {
 		return 0, err
 	}
 	return r.Reader.Read(p)
@@ -128,11 +135,12 @@ func (w *writer) Write(p []byte) (int, error) {
 		return 0, w.err
 	case w.done:
 		return 0, fs.ErrClosed
-	case w.ctx.Err() != nil:
-		return 0, w.ctx.Err()
 	case int64(len(w.data)+len(p)) > w.files.box.tree.capacity:
 		w.err = w.files.wrap("create", w.name, syscall.ENOSPC)
 		return 0, w.err
+	}
+	if err := w.files.box.usable(w.ctx, "write"); err != nil {
+		return 0, err
 	}
 	w.data = append(w.data, p...)
 	return len(p), nil
@@ -181,22 +189,8 @@ func (f files) List(ctx context.Context, name string) (out []driver.FileInfo, er
 
 func (f files) Mkdir(ctx context.Context, name string, mode fs.FileMode) error {
 	return f.do(ctx, "mkdir", name, func(t *tree, name string) error {
-		at := "/"
-		for part := range strings.SplitSeq(strings.TrimPrefix(name, "/"), "/") {
-			next, err := t.resolve(path.Join(at, part), true)
-			if err != nil {
-				return err
-			}
-			if n, ok := t.nodes[next]; ok && !n.mode.IsDir() {
-				return syscall.ENOTDIR
-			} else if !ok {
-				if err := t.put(next, &node{mode: fs.ModeDir | mode.Perm()}); err != nil {
-					return err
-				}
-			}
-			at = next
-		}
-		return nil
+		_, err := t.mkdir(name, mode)
+		return err
 	})
 }
 

@@ -150,6 +150,27 @@ func (t *tree) put(name string, n *node) error {
 	return nil
 }
 
+// mkdir makes a directory with its parents and tells where it is, links
+// followed. The caller holds mu.
+func (t *tree) mkdir(name string, mode fs.FileMode) (string, error) {
+	at := "/"
+	for part := range strings.SplitSeq(strings.TrimPrefix(name, "/"), "/") {
+		next, err := t.resolve(path.Join(at, part), true)
+		if err != nil {
+			return "", err
+		}
+		if n, ok := t.nodes[next]; ok && !n.mode.IsDir() {
+			return "", syscall.ENOTDIR
+		} else if !ok {
+			if err := t.put(next, &node{mode: fs.ModeDir | mode.Perm()}); err != nil {
+				return "", err
+			}
+		}
+		at = next
+	}
+	return at, nil
+}
+
 // appendTo adds data to a file, as a program does that opened it.
 func (t *tree) appendTo(name string, data []byte) error {
 	t.mu.Lock()

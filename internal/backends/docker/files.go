@@ -76,3 +76,19 @@ func (f files) Rename(ctx context.Context, from, to string) error {
 	}
 	return g.Rename(ctx, from, to)
 }
+
+func (f files) Pack(ctx context.Context, name string) (io.ReadCloser, error) {
+	g, err := f.guest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return g.Pack(ctx, name)
+}
+
+func (f files) Unpack(ctx context.Context, name string) (io.WriteCloser, error) {
+	g, err := f.guest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return g.Unpack(ctx, name)
+}

@@ -47,14 +47,18 @@ func reply(w io.Writer, infos ...wire.FileInfo) error {
 }
 
 func operate(m *wire.FileRequest, r *bufio.Reader, w *bufio.Writer) error {
-	if m.Op == wire.FileList {
+	switch m.Op { //nolint:exhaustive // those whose whole name is a directory's
+	case wire.FileList:
 		return list(m.Name, w)
-	}
-	if m.Op == wire.FileMkdir {
+	case wire.FileMkdir:
 		if err := mkdir(m.Name, m.Mode); err != nil {
 			return err
 		}
 		return reply(w)
+	case wire.FilePack:
+		return pack(m.Name, w)
+	case wire.FileUnpack:
+		return unpack(m.Name, r, w)
 	}
 	dir, base, err := parent(m.Name, m.Op == wire.FileOpen)
 	if err != nil {
@@ -114,24 +118,9 @@ func open(dir int, base string, w *bufio.Writer) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	buf := make([]byte, wire.MaxFrame)
-	for {
-		n, err := unix.Read(fd, buf)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			_, err = w.Write(wire.AppendFrame(nil, wire.TagError, wire.Marshal(failureOf(err))))
-			return err
-		}
-		if n <= 0 {
-			_, err = w.Write(wire.AppendFrame(nil, wire.TagEnd, nil))
-			return err
-		}
-		if _, err := w.Write(wire.AppendFrame(nil, wire.TagStdout, buf[:n])); err != nil {
-			return err
-		}
-	}
+	f := os.NewFile(uintptr(fd), base)
+	_, err = io.CopyBuffer(framed{w}, struct{ io.Reader }{f}, make([]byte, wire.MaxFrame))
+	return last(w, err)
 }
 
 // create receives a file beside its name and gives it the name at the end.
@@ -159,18 +148,8 @@ func create(dir int, base string, mode uint32, r io.Reader, w *bufio.Writer) err
 	if err := errors.Join(reply(w), w.Flush()); err != nil {
 		return err
 	}
-	frames, buf := wire.NewFrames(r), make([]byte, wire.MaxFrame)
-	for {
-		_, n, err := frames.Read(buf)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := f.Write(buf[:n]); err != nil {
-			return err
-		}
+	if _, err := io.CopyBuffer(struct{ io.Writer }{f}, content{wire.NewFrames(r)}, make([]byte, wire.MaxFrame)); err != nil {
+		return err
 	}
 	if err := unix.Fchmod(fd, mode&0o777); err != nil {
 		return err

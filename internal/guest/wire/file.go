@@ -11,6 +11,8 @@ const (
 	FileMkdir  FileOp = 5
 	FileRemove FileOp = 6
 	FileRename FileOp = 7
+	FilePack   FileOp = 8 // reply, then frames of a tar stream
+	FileUnpack FileOp = 9 // reply, frames of a tar stream, then the last reply
 )
 
 // FileRequest is one operation. Names are absolute and clean.

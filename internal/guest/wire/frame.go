@@ -29,6 +29,14 @@ func AppendFrame(b []byte, t Tag, data []byte) []byte {
 	return append(b, data...)
 }
 
+// WriteFrameHead begins a frame whose n bytes the caller writes next.
+func WriteFrameHead(w io.Writer, t Tag, n int) error {
+	head := [frameHead]byte{byte(t)}
+	binary.BigEndian.PutUint32(head[1:], uint32(n))
+	_, err := w.Write(head[:])
+	return err
+}
+
 // WriteFrames sends data in as many frames as it takes, each in one piece,
 // and returns how much of data was sent.
 func WriteFrames(w io.Writer, t Tag, data []byte) (int, error) {

@@ -1,0 +1,115 @@
+package archive_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/archive"
+)
+
+// block makes a header block, as a program without our scruples would.
+func block(name string, flag byte, size int64, more func(b []byte)) []byte {
+	b := make([]byte, 512)
+	copy(b, name)
+	copy(b[100:], "0000644\x000000000\x000000000\x00")
+	copy(b[124:], fmt.Sprintf("%011o\x00", size))
+	copy(b[136:], "00000000000\x00")
+	b[156] = flag
+	if more != nil {
+		more(b)
+	} else {
+		copy(b[257:], "ustar\x0000")
+	}
+	copy(b[148:], "        ")
+	sum := 0
+	for _, c := range b {
+		sum += int(c)
+	}
+	copy(b[148:], fmt.Sprintf("%06o\x00 ", sum))
+	return b
+}
+
+func pad(b []byte) []byte { return append(b, make([]byte, -len(b)&511)...) }
+
+func record(k, v string) string {
+	n := len(k) + len(v) + 3
+	for len(fmt.Sprint(n))+len(k)+len(v)+3 != n {
+		n = len(fmt.Sprint(n)) + len(k) + len(v) + 3
+	}
+	return fmt.Sprintf("%d %s=%s\n", n, k, v)
+}
+
+// sparseArchive is a file of that size with three bytes in its middle.
+func sparseArchive(name string, size int64) []byte {
+	records := record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") + record("GNU.sparse.name", name) + record("GNU.sparse.realsize", fmt.Sprint(size))
+	out := block("pax", tar.TypeXHeader, int64(len(records)), nil)
+	out = append(out, pad([]byte(records))...)
+	content := pad(fmt.Appendf(nil, "1\n%d\n3\n", size/2))
+	content = append(content, "mid"...)
+	out = append(out, block("placeholder", tar.TypeReg, int64(len(content)), nil)...)
+	return append(append(out, pad(content)...), make([]byte, 1024)...)
+}
+
+// oldSparse is the same in GNU's first format.
+func oldSparse(t testing.TB, name string, size int64) []byte {
+	t.Helper()
+	octal := func(b []byte, n int64) {
+		if n < 1<<33 {
+			copy(b, fmt.Sprintf("%011o", n))
+			return
+		}
+		b[0] = 0x80
+		for i := range 8 {
+			b[11-i] = byte(n >> (8 * i))
+		}
+	}
+	out := block(name, tar.TypeGNUSparse, 3, func(b []byte) {
+		copy(b[257:], "ustar  \x00")
+		octal(b[386:], size/2)
+		octal(b[386+12:], 3)
+		octal(b[483:], size)
+	})
+	return append(append(out, pad([]byte("mid"))...), make([]byte, 1024)...)
+}
+
+func TestSparseFilesStaySparse(t *testing.T) {
+	const size = 48 << 20
+	for name, data := range map[string][]byte{"pax": sparseArchive("f", size), "gnu": oldSparse(t, "f", size)} {
+		t.Run(name, func(t *testing.T) {
+			root, _ := destination(t)
+			report, err := extract(t, root, data, archive.Limits{})
+			if err != nil || report.Bytes != size || report.Files != 1 {
+				t.Fatalf("%+v, %v", report, err)
+			}
+			f, err := root.Open("f")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			info, err := f.Stat()
+			mid := make([]byte, 5)
+			_, rerr := f.ReadAt(mid, size/2-1)
+			if err != nil || rerr != nil || info.Size() != size || !bytes.Equal(mid, []byte("\x00mid\x00")) {
+				t.Errorf("%v, %q, %v, %v", info, mid, err, rerr)
+			}
+			if used := allocated(info); used > 1<<20 {
+				t.Errorf("%d bytes are allocated", used)
+			}
+		})
+	}
+}
+
+func TestZerosThatWereSentAreWritten(t *testing.T) {
+	root, _ := destination(t)
+	if _, err := extract(t, root, written(t, file("f", strings.Repeat("\x00", 1<<20))), archive.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(root.Name() + "/f")
+	if err != nil || info.Size() != 1<<20 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
