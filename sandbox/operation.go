@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -36,13 +37,14 @@ func (o *operation) end(ctx context.Context, err error, undo func() error) error
 			o.record.Code = Code(canceled(err))
 		}
 	}
+	o.record.clean(o.redact)
 	// The caller's context may have ended; what happened is recorded all the
 	// same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.rt.opts.Grace)
 	defer cancel()
 	var failed error
 	for _, s := range o.rt.opts.Sinks {
-		if serr := s.Record(ctx, o.record); serr != nil {
+		if serr := keep(ctx, s, o.record); serr != nil {
 			failed = driver.Join(failed, serr)
 		}
 	}
@@ -54,6 +56,17 @@ func (o *operation) end(ctx context.Context, err error, undo func() error) error
 		failed = driver.Join(failed, o.name(undo()))
 	}
 	return driver.Join(err, failed)
+}
+
+// keep hands r to s. A sink that panics has failed: the panic must not get past
+// what undoes the operation.
+func keep(ctx context.Context, s Sink, r Record) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the sink panicked: %v", p)
+		}
+	}()
+	return s.Record(ctx, r)
 }
 
 // canceled is the Record's word for a context error; the returned error stays

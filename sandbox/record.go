@@ -3,14 +3,18 @@ package sandbox
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/redact"
 )
 
 // Record is what is kept of one operation. It is redacted before any sink
 // sees it and holds no code, output or environment.
 type Record struct {
 	Time     time.Time     `json:"time"` // when the operation began
-	Duration time.Duration `json:"duration"`
+	Duration time.Duration `json:"duration_ns"`
 	Op       string        `json:"op"` // create, attach, run, start, close, …
 	Backend  string        `json:"backend"`
 	Sandbox  string        `json:"sandbox"`
@@ -40,16 +44,45 @@ type Record struct {
 	Error string `json:"error"`
 }
 
-// A Sink keeps Records. Record is called once per operation, before the
-// operation returns, and is safe for concurrent use. When it fails, the
-// operation fails: what cannot be recorded does not happen.
+// maxError bounds Record.Error, in bytes: an engine's answer, or what hostile
+// code made it say, must not make a Record that no sink takes.
+const maxError = 8 << 10
+
+// clean takes secrets out of every text of r, and bounds the longest.
+func (r *Record) clean(secrets redact.Redactor) {
+	for _, s := range []*string{&r.Sandbox, &r.Owner, &r.Tenant, &r.Unguarded, &r.TrustReason, &r.Evidence, &r.Program, &r.Error} {
+		*s = secrets.String(strings.ToValidUTF8(*s, "\uFFFD"))
+	}
+	for _, list := range []*[]string{&r.Findings, &r.Warnings, &r.Secrets} {
+		*list = slices.Clone(*list)
+		for i, s := range *list {
+			(*list)[i] = secrets.String(strings.ToValidUTF8(s, "\uFFFD"))
+		}
+	}
+	if len(r.Error) > maxError {
+		r.Error = strings.ToValidUTF8(r.Error[:maxError], "") + "…"
+	}
+}
+
+// A Sink keeps Records: one of every call that reaches a backend's sandbox or
+// would make one, before the call returns. Start and Wait are two calls;
+// Check and List, which change nothing and reach into no sandbox, make none.
+//
+// Record is safe for concurrent use and returns when ctx ends. ctx carries the
+// values of the caller's and outlives it by Options.Grace at most. When Record
+// fails, the operation fails, and what it has made is destroyed before the call
+// returns: what cannot be recorded does not happen. Package audit has sinks
+// that keep a file, that answer at once, and that may fail.
 type Sink interface {
 	Record(ctx context.Context, r Record) error
 }
 
-// LogSink writes each Record as one structured line to a logger.
+// LogSink writes each Record as one structured line to a logger. A logger
+// does not say whether it could write, so LogSink never fails: it is for people
+// who look, not for proof.
 type LogSink struct{ Logger *slog.Logger }
 
+// Record logs r, at level warn if the operation failed, else info.
 func (s LogSink) Record(ctx context.Context, r Record) error {
 	level := slog.LevelInfo
 	if r.Code != "" {

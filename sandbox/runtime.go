@@ -270,11 +270,14 @@ func (r *Runtime) Attach(ctx context.Context, id string) (*Sandbox, error) {
 	if err == nil {
 		raw, err = r.b.Attach(ctx, id)
 	}
+	var st Status
+	if err == nil {
+		st = raw.Status()
+		op.record.Template, op.record.Tenant, op.record.Policy = st.Facts.Template, st.Facts.Tenant, st.Facts.Policy
+	}
 	if err := op.end(ctx, err, nil); err != nil {
 		return nil, err
 	}
-	st := raw.Status()
-	op.record.Template, op.record.Tenant, op.record.Policy = st.Facts.Template, st.Facts.Tenant, st.Facts.Policy
 	return &Sandbox{rt: r, sb: raw, id: st.ID, detached: st.Detached, base: op.record}, nil
 }
 
@@ -314,7 +317,9 @@ func (r *Runtime) sweepLeftovers(ctx context.Context) {
 			continue
 		}
 		if sb, err := r.b.Attach(ctx, st.ID); err == nil {
-			_ = sb.Kill(ctx) // found again by the next sweep
+			op := r.begin("sweep")
+			op.record.Sandbox, op.record.Tenant, op.record.Template, op.record.Policy = st.ID, st.Facts.Tenant, st.Facts.Template, st.Facts.Policy
+			_ = op.end(ctx, sb.Kill(ctx), nil) // found again by the next sweep; a sink that fails fails the creation
 		}
 	}
 }

@@ -78,8 +78,8 @@ type Chunk struct {
 
 // Exit is how a program ended.
 type Exit struct {
-	Code     int    // exit status; 128 + number when a signal ended it
-	Signal   string // "SIGKILL", …; "" when it exited by itself
-	OOM      *bool  // whether the memory cap killed it or a child; nil = could not tell
-	TimedOut bool   // Cmd.Timeout ended it
+	Code     int    `json:"code"`      // exit status; 128 + number when a signal ended it
+	Signal   string `json:"signal"`    // "SIGKILL", …; "" when it exited by itself
+	OOM      *bool  `json:"oom"`       // whether the memory cap killed it or a child; nil = could not tell
+	TimedOut bool   `json:"timed_out"` // Cmd.Timeout ended it
 }
