@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -89,17 +90,17 @@ func parsePaths(texts []string) ([]path, error) {
 // complete copies r, with lists that are never nil and rules in canonical
 // form. Names of variables whose value is unknown are added.
 func complete(r Resource, unknown []path) (Resource, error) {
-	r.Env, r.Secrets, r.Network.Expose = list(slices.Clone(r.Env)), list(slices.Clone(r.Secrets)), list(slices.Clone(r.Network.Expose))
+	r.Secrets, r.Network.Expose = list(slices.Clone(r.Secrets)), list(slices.Clone(r.Network.Expose))
 	r.Labels = maps.Clone(r.Labels)
 	if r.Labels == nil {
 		r.Labels = map[string]string{}
 	}
-	for _, p := range unknown {
-		if name, ok := envName(p); ok && !slices.ContainsFunc(r.Env, func(e Env) bool { return e.Name == name }) {
-			r.Env = append(r.Env, Env{Name: name})
-		}
-	}
-	slices.SortFunc(r.Env, func(a, b Env) int { return cmp.Compare(a.Name, b.Name) })
+	r.Network.Publish, r.Network.DNS, r.Network.Joined = list(slices.Clone(r.Network.Publish)), list(slices.Clone(r.Network.DNS)), list(slices.Clone(r.Network.Joined))
+	r.Mounts, r.Command = list(slices.Clone(r.Mounts)), list(slices.Clone(r.Command))
+	r.Process = r.Process.canonical()
+	r.Env = named(r.Env, "env", unknown)
+	r.BuildArgs = named(r.BuildArgs, "build_args", unknown)
+	r.Files = named(r.Files, "files", unknown)
 	var errs []error
 	egress := make([]Egress, len(r.Network.Egress))
 	for i, e := range r.Network.Egress {
@@ -110,6 +111,33 @@ func complete(r Resource, unknown []path) (Resource, error) {
 	}
 	r.Network.Egress = egress
 	return r, driver.Join(errs...)
+}
+
+// named copies texts, sorts them, and adds those whose value is unknown.
+func named(texts []Env, field string, unknown []path) []Env {
+	texts = list(slices.Clone(texts))
+	for _, p := range unknown {
+		if name, ok := nameIn(field, p); ok && !slices.ContainsFunc(texts, func(e Env) bool { return e.Name == name }) {
+			texts = append(texts, Env{Name: name})
+		}
+	}
+	slices.SortFunc(texts, func(a, b Env) int { return cmp.Compare(a.Name, b.Name) })
+	return texts
+}
+
+// canonical copies p, with capabilities named as the kernel names them, less
+// the prefix.
+func (p Process) canonical() Process {
+	capabilities := func(in []string) []string {
+		out := make([]string, len(in))
+		for i, c := range in {
+			out[i] = strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(c)), "CAP_")
+		}
+		return out
+	}
+	p.CapAdd, p.CapDrop = capabilities(p.CapAdd), capabilities(p.CapDrop)
+	p.HostNamespaces, p.Devices, p.Sysctls = list(slices.Clone(p.HostNamespaces)), list(slices.Clone(p.Devices)), list(slices.Clone(p.Sysctls))
+	return p
 }
 
 // canonical is e as the network's own normaliser sees it.
@@ -161,9 +189,9 @@ func covered(p path, tops []path) bool {
 	return slices.ContainsFunc(tops, p.under)
 }
 
-// envName is the variable that p leads to.
-func envName(p path) (string, bool) {
-	if len(p) < 2 || p[0] != "env" {
+// nameIn is the name that p leads to in a field of named texts.
+func nameIn(field string, p path) (string, bool) {
+	if len(p) < 2 || p[0] != field {
 		return "", false
 	}
 	name, ok := p[1].(string)

@@ -220,7 +220,7 @@ func (s *subject) unknownAbove(at path) *hidden {
 		if append(path{"resource"}, at...).under(h.at) {
 			return &s.hidden[i]
 		}
-		if name, ok := envName(at); ok && (path{"env", name}).String() == h.origin {
+		if len(at) > 1 && freeKeys[at[0]] && at[:2].String() == h.origin {
 			return &s.hidden[i]
 		}
 	}

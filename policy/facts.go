@@ -17,6 +17,10 @@ type Facts struct {
 	Env         []EnvFacts       `json:"env"`         // one per variable, in order
 	Credentials []CredentialFact `json:"credentials"` // texts that look like a credential
 	Userinfo    []string         `json:"userinfo"`    // paths of texts that hold a URL with a user or password
+	BuildArgs   []BuildArgFacts  `json:"build_args"`  // one per argument, in order
+	Mounts      []MountFacts     `json:"mounts"`      // one per mount, in order
+	Publish     []PublishFacts   `json:"publish"`     // one per published port, in order
+	Endpoint    EndpointFacts    `json:"endpoint"`    // of the provider
 }
 
 // EgressFacts are what is known of one rule's target.
@@ -27,6 +31,7 @@ type EgressFacts struct {
 	Family   *string  `json:"family"`   // "ipv4" or "ipv6" for a CIDR
 	Bits     *int64   `json:"bits"`     // its prefix length
 	Wildcard *string  `json:"wildcard"` // "tld", "public-suffix", "shared-suffix" or "domain" for a wildcard host
+	Uploads  bool     `json:"uploads"`  // a host of the rule takes what anybody sends and shows it to others
 }
 
 // Share is how much of each address family the CIDRs reach together, in
@@ -47,8 +52,23 @@ type CredentialFact struct {
 	Detector string `json:"detector"`
 }
 
+// BuildArgFacts are what is known of one argument of a build.
+type BuildArgFacts struct {
+	CredentialName bool    `json:"credential_name"` // it has a value, and is named like a credential
+	Detector       *string `json:"detector"`        // which credential its value looks like
+}
+
 func factsOf(r Resource, unknown []path) Facts {
-	f := Facts{Egress: []EgressFacts{}, Env: []EnvFacts{}, Credentials: []CredentialFact{}, Userinfo: []string{}}
+	f := Facts{
+		Egress: []EgressFacts{}, Env: []EnvFacts{}, Credentials: []CredentialFact{}, Userinfo: []string{},
+		BuildArgs: []BuildArgFacts{}, Mounts: []MountFacts{}, Publish: []PublishFacts{}, Endpoint: endpointFacts(r.Provider.Endpoint),
+	}
+	for _, m := range r.Mounts {
+		f.Mounts = append(f.Mounts, mountFacts(m))
+	}
+	for _, p := range r.Network.Publish {
+		f.Publish = append(f.Publish, publishFacts(p))
+	}
 	var prefixes []netip.Prefix
 	for _, e := range r.Network.Egress {
 		facts := EgressFacts{Classes: []string{}}
@@ -90,6 +110,23 @@ func factsOf(r Resource, unknown []path) Facts {
 	}
 	if r.TrustReason != nil {
 		inspect(path{"trust_reason"}, *r.TrustReason)
+	}
+	for i, word := range r.Command {
+		inspect(path{"command", i}, word)
+	}
+	for _, file := range r.Files {
+		inspect(path{"files", file.Name}, file.Value)
+	}
+	if r.Provider.Endpoint != nil {
+		inspect(path{"provider", "endpoint"}, *r.Provider.Endpoint)
+	}
+	for _, arg := range r.BuildArgs {
+		known := !covered(path{"build_args", arg.Name}, unknown) && arg.Value != ""
+		facts := BuildArgFacts{CredentialName: known && credentialName(arg.Name)}
+		if d := detect(arg.Value); known && d != "" {
+			facts.Detector = &d
+		}
+		f.BuildArgs = append(f.BuildArgs, facts)
 	}
 	return f
 }

@@ -19,7 +19,8 @@ func FromRequest(req sandbox.Request) Input {
 }
 
 // FromSpec is the resource for an order: what a program asks for, and what a
-// template or sandbox resource would ask for. In a plan, a field that is not
+// template or sandbox resource would ask for. What no order can ask for is
+// false or none; what each backend does beyond it is not said. In a plan, a field that is not
 // known yet stays zero in spec and is named in [Input.Unknown].
 func FromSpec(backend driver.Info, spec driver.Spec, plan driver.Plan, secrets []string) Resource {
 	trust := spec.Trust.String()
@@ -43,6 +44,9 @@ func FromSpec(backend driver.Info, spec driver.Spec, plan driver.Plan, secrets [
 		Detached:        &spec.Detached,
 		Owner:           text(spec.Facts.Owner),
 		Tenant:          text(spec.Facts.Tenant),
+		Process:         Process{Privileged: new(false)},
+		Restart:         new("no"),
+		ServiceToken:    new(false),
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
 		r.Env = append(r.Env, Env{Name: name, Value: spec.Env[name]})
@@ -62,7 +66,7 @@ func ImageOf(ref string) Image {
 	}
 	return Image{
 		Ref: &ref, Registry: text(img.Registry), Repository: text(img.Repository),
-		Tag: text(img.Tag), Digest: text(img.Digest), Pinned: new(img.Pinned()),
+		Tag: text(img.Tag), Digest: text(img.Digest), Pinned: new(img.Pinned()), Insecure: new(false),
 	}
 }
 
@@ -73,7 +77,7 @@ func CapsOf(r driver.Resources) Caps {
 
 // NetworkOf is a network in the words of the document, in the order given.
 func NetworkOf(n driver.Network) Network {
-	out := Network{Mode: new(n.Mode.String()), Learn: &n.Learn, Expose: ports(n.Expose)}
+	out := Network{Default: new("deny"), Mode: new(n.Mode.String()), Learn: &n.Learn, Expose: ports(n.Expose)}
 	for _, r := range n.Egress {
 		e := Egress{Host: text(r.Host), Ports: ports(r.Ports), Why: text(r.Why)}
 		if r.Prefix.IsValid() {

@@ -58,7 +58,7 @@ func TestBothDoorsMakeTheSameResource(t *testing.T) {
 		Profile:     new("strict"), LifetimeSeconds: new(int64(300)),
 		Resources: Caps{CPUMillis: new(int64(1000)), MemoryMiB: new(int64(512)), DiskMiB: new(int64(256)), PIDs: new(int64(256))},
 		Network: Network{
-			Mode: new("transparent"), Learn: new(false), Expose: []int64{8080},
+			Default: new("deny"), Mode: new("transparent"), Learn: new(false), Expose: []int64{8080},
 			Egress: []Egress{{Host: new("PyPI.org."), Ports: []int64{443}, Why: new("packages")}}, // as somebody wrote it
 		},
 		Env:      []Env{{Name: "LANG", Value: "C.UTF-8"}},
@@ -67,6 +67,8 @@ func TestBothDoorsMakeTheSameResource(t *testing.T) {
 		Reaper:   new("nightly"),
 		Detached: new(true),
 		Tenant:   new("acme"),
+		Process:  Process{Privileged: new(false)},
+		Restart:  new("no"), ServiceToken: new(false),
 	}}
 	bytes := func(in Input) string {
 		s, err := newSubject(in)

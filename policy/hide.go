@@ -34,42 +34,76 @@ func (s *subject) conceal(p path, r Resource, why string) error {
 // resource's value at p is unknown: the value, and the facts made from it.
 func unknownPlaces(p path, r Resource) []path {
 	credentials := []path{{"facts", "credentials"}, {"facts", "userinfo"}}
-	if name, ok := envName(p); ok {
-		i := slices.IndexFunc(r.Env, func(e Env) bool { return e.Name == name })
-		return append(credentials, path{"facts", "env", i})
-	}
-	places := []path{append(path{"resource"}, p...)}
+	place := append(path{"resource"}, p...)
 	switch p[0] {
 	case "image":
 		return []path{{"resource", "image"}}
 	case "env":
-		places = append(append(places, credentials...), path{"facts", "env"})
+		if i, ok := indexIn("env", r.Env, p); ok {
+			return append(credentials, path{"facts", "env", i})
+		}
+		return append(credentials, place, path{"facts", "env"})
+	case "build_args":
+		if i, ok := indexIn("build_args", r.BuildArgs, p); ok {
+			return []path{{"facts", "build_args", i}}
+		}
+		return []path{place, {"facts", "build_args"}}
+	case "files":
+		if _, ok := indexIn("files", r.Files, p); ok {
+			return credentials
+		}
+		return append(credentials, place)
+	case "command":
+		return credentials // the words are not in the document
 	case "labels", "trust_reason":
-		places = append(places, credentials...)
+		return append(credentials, place)
+	case "provider":
+		return append(credentials, place, path{"facts", "endpoint"})
+	case "mounts":
+		return []path{place, element("mounts", p, 1)}
 	case "network":
-		if !p.meets(path{"network", "egress"}) {
-			break
-		}
-		if p.meets(path{"network", "egress", anyStep{}, "why"}) {
-			places = append(places, credentials...)
-		}
-		if len(p) > 3 && p[3] != "host" && p[3] != "cidr" {
-			break
-		}
-		places = append(places, path{"facts", "share"})
-		if len(p) < 3 {
-			places = append(places, path{"facts", "egress"})
-		} else {
-			places = append(places, path{"facts", "egress", p[2]})
-		}
+		return append([]path{place}, networkFacts(p, credentials)...)
 	}
-	return places
+	return []path{place}
+}
+
+// indexIn is where the text that p names stands in a field of named texts.
+func indexIn(field string, texts []Env, p path) (int, bool) {
+	name, ok := nameIn(field, p)
+	return slices.IndexFunc(texts, func(e Env) bool { return e.Name == name }), ok
+}
+
+// element is the fact about the element that p leads to, whose index is its
+// step at, or about all of them.
+func element(fact string, p path, at int) path {
+	if len(p) <= at {
+		return path{"facts", fact}
+	}
+	return path{"facts", fact, p[at]}
+}
+
+func networkFacts(p path, credentials []path) []path {
+	var places []path
+	if p.meets(path{"network", "publish"}) {
+		places = append(places, element("publish", p, 2))
+	}
+	if !p.meets(path{"network", "egress"}) {
+		return places
+	}
+	if p.meets(path{"network", "egress", anyStep{}, "why"}) {
+		places = append(places, credentials...)
+	}
+	if len(p) > 3 && p[3] != "host" && p[3] != "cidr" {
+		return places
+	}
+	return append(places, path{"facts", "share"}, element("egress", p, 2))
 }
 
 // sensitivePlaces are the places in the document that show the resource's
 // value at p. What was found out about it stays.
 func sensitivePlaces(p path, r Resource) []path {
-	if p[0] == "env" {
+	switch p[0] {
+	case "env", "build_args", "files", "command":
 		return nil // values are not in the document
 	}
 	places := []path{append(path{"resource"}, p...)}

@@ -34,6 +34,17 @@ var sharedSuffixes = []string{
 	"onrender.com", "pages.dev", "r2.dev", "run.app", "trycloudflare.com", "vercel.app", "windows.net", "workers.dev",
 }
 
+// uploadHosts take what anybody sends, and show it to whoever asks: files,
+// snippets, messages, requests.
+var uploadHosts = []string{
+	"0x0.st", "api.telegram.org", "bitbucket.org", "codeberg.org", "codepen.io", "codesandbox.io", "discord.com", "*.discord.com", "discordapp.com",
+	"*.discordapp.com", "docs.google.com", "dropbox.com", "*.dropbox.com", "dropboxapi.com", "*.dropboxapi.com", "dpaste.com", "drive.google.com", "file.io",
+	"gist.github.com", "gitee.com", "github.com", "api.github.com", "uploads.github.com", "*.githubusercontent.com", "gitlab.com", "*.gitlab.com",
+	"graph.microsoft.com", "hooks.slack.com", "huggingface.co", "*.huggingface.co", "mega.nz", "notion.so", "*.notion.so", "pastebin.com", "paste.ee",
+	"pipedream.net", "*.pipedream.net", "rentry.co", "replit.com", "requestbin.com", "slack.com", "*.slack.com", "t.me", "transfer.sh", "webhook.site",
+	"wetransfer.com", "*.wetransfer.com",
+}
+
 // hostFacts tells where a canonical host rule leads.
 func hostFacts(host string) EgressFacts {
 	f := EgressFacts{Field: "host", Target: host, Classes: []string{}}
@@ -45,6 +56,9 @@ func hostFacts(host string) EgressFacts {
 	slices.Sort(f.Classes)
 	if base, ok := strings.CutPrefix(host, "*."); ok {
 		f.Wildcard = new(wildcardOver(base))
+	}
+	if f.Wildcard == nil || *f.Wildcard == "domain" { // broader ones are said to be so
+		f.Uploads = slices.ContainsFunc(uploadHosts, func(n string) bool { return hostsMeet(host, n) })
 	}
 	return f
 }

@@ -11,9 +11,16 @@ const (
 	KindSandbox        Kind = "sandbox" // a sandbox about to be created, by Terraform or by a program
 	KindNetworkPolicy  Kind = "network_policy"
 	KindReaperSchedule Kind = "reaper_schedule"
+
+	// What others describe in a plan, read by an adapter; judged at StageFile
+	// only.
+
+	KindContainer Kind = "container" // one container, of its own or in a pod
+	KindImage     Kind = "image"     // an image that is built, pulled or pushed
+	KindProvider  Kind = "provider"  // how an engine is reached
 )
 
-var kinds = []Kind{KindTemplate, KindSandbox, KindNetworkPolicy, KindReaperSchedule}
+var kinds = []Kind{KindTemplate, KindSandbox, KindNetworkPolicy, KindReaperSchedule, KindContainer, KindImage, KindProvider}
 
 // Stage is when it is judged. Values may be unknown in a plan and in a plan
 // file; in the others an unknown value denies.
@@ -44,7 +51,9 @@ type Input struct {
 // A scalar that is missing is null in the document, a list that is missing is
 // empty; only what Input.Unknown names is absent. A kind fills the part it
 // has: a network policy has only Network, a reaper schedule only Backend,
-// Labels and Schedule.
+// Labels and Schedule, an image only Image, Labels and BuildArgs, a provider
+// only Provider. What the runtime itself settles for every sandbox, as the
+// absence of capabilities, has its settled value in templates and sandboxes.
 type Resource struct {
 	Backend         *string           `json:"backend"`
 	Image           Image             `json:"image"`
@@ -64,6 +73,14 @@ type Resource struct {
 	Owner           *string           `json:"owner"`
 	Tenant          *string           `json:"tenant"`
 	Schedule        Schedule          `json:"schedule"`
+	Process         Process           `json:"process"`
+	Mounts          []Mount           `json:"mounts"`
+	Restart         *string           `json:"restart"`               // "no", "on-failure", "always", "unless-stopped"
+	ServiceToken    *bool             `json:"service_account_token"` // the identity of a service account is mounted
+	BuildArgs       []Env             `json:"build_args"`            // of an image that is built
+	Files           []Env             `json:"files"`                 // written into it at creation, named by their place inside
+	Command         []string          `json:"-"`                     // words of entry point and command; rules see only facts of them
+	Provider        Provider          `json:"provider"`
 }
 
 // Image is a reference to an image, taken apart.
@@ -74,6 +91,7 @@ type Image struct {
 	Tag        *string `json:"tag"`
 	Digest     *string `json:"digest"`
 	Pinned     *bool   `json:"pinned"`
+	Insecure   *bool   `json:"insecure"` // its registry is spoken to without a verified certificate
 }
 
 // Caps are the limits of a sandbox.
@@ -86,10 +104,21 @@ type Caps struct {
 
 // Network is what a sandbox may reach.
 type Network struct {
-	Mode   *string  `json:"mode"`
-	Learn  *bool    `json:"learn"`
-	Expose []int64  `json:"expose"`
-	Egress []Egress `json:"egress"`
+	Default *string   `json:"default"` // what becomes of a destination that no rule names: "deny" or "allow"
+	Mode    *string   `json:"mode"`
+	Learn   *bool     `json:"learn"`
+	Expose  []int64   `json:"expose"` // to authenticated callers
+	Publish []Publish `json:"publish"`
+	Egress  []Egress  `json:"egress"`
+	DNS     []string  `json:"dns"`    // addresses of name servers of its own choice
+	Joined  []string  `json:"joined"` // networks that others may be on, by name or address in the plan
+}
+
+// Publish is a port that anybody reaches who reaches the host's address.
+type Publish struct {
+	Port     *int64  `json:"port"`      // inside
+	HostPort *int64  `json:"host_port"` // null = one that the engine chooses
+	HostIP   *string `json:"host_ip"`   // null = every address
 }
 
 // Egress is one rule of the allowlist. Judge brings it into canonical form,
@@ -101,8 +130,43 @@ type Egress struct {
 	Why   *string `json:"why"`
 }
 
-// Env is an environment variable. Rules see its name, and the facts computed
-// from its value; the value stays here.
+// Process is what a program may do beside using its caps. What it does not
+// mention is null, as where an engine's own default is not known.
+type Process struct {
+	User            *string  `json:"user"`     // "1000", "app:app"; null = the image's choice
+	NonRoot         *bool    `json:"non_root"` // the engine refuses to start it as root
+	Privileged      *bool    `json:"privileged"`
+	NoNewPrivileges *bool    `json:"no_new_privileges"`
+	ReadOnlyRoot    *bool    `json:"read_only_root"` // null in templates and sandboxes, whose profile says it
+	CapAdd          []string `json:"cap_add"`        // as "NET_ADMIN"
+	CapDrop         []string `json:"cap_drop"`
+	Seccomp         *string  `json:"seccomp"`  // "default", "unconfined", or the name of a profile
+	AppArmor        *string  `json:"apparmor"` // as seccomp
+	SELinux         *string  `json:"selinux"`  // "unconfined" where labels are switched off
+	UnmaskedProc    *bool    `json:"unmasked_proc"`
+	HostNamespaces  []string `json:"host_namespaces"` // some of "cgroup", "ipc", "network", "pid", "user", "uts"
+	Devices         []string `json:"devices"`         // paths on the host, or names of device classes
+	Sysctls         []string `json:"sysctls"`         // names
+	Runtime         *string  `json:"runtime"`         // as the engine calls it; null = the engine's default
+}
+
+// Mount is a place of the file system that is not the container's own.
+type Mount struct {
+	Type        *string `json:"type"`   // "bind", "volume", "tmpfs", "pipe", "config"
+	Source      *string `json:"source"` // a path on the host for a bind, else a name
+	Target      *string `json:"target"`
+	ReadOnly    *bool   `json:"read_only"`
+	Propagation *string `json:"propagation"` // "private", "rslave", "rshared" and so on
+}
+
+// Provider is how a provider of somebody else's, or ours, reaches its engine.
+type Provider struct {
+	Endpoint *string `json:"endpoint"` // as "tcp://host:2376"; null = the default, a local socket
+	TLS      *bool   `json:"tls"`      // the engine's certificate is verified, and one of ours shown
+}
+
+// Env is a text with a name, as an environment variable. Rules see the name,
+// and the facts computed from the value; the value stays here.
 type Env struct {
 	Name  string `json:"name"`
 	Value string `json:"-"`

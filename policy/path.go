@@ -86,7 +86,7 @@ func (p path) String() string {
 }
 
 // freeKeys are the fields whose keys the author chose.
-var freeKeys = map[any]bool{"env": true, "labels": true}
+var freeKeys = map[any]bool{"env": true, "labels": true, "build_args": true, "files": true}
 
 // isWord reports whether s is a field's name rather than a free key.
 func isWord(s string) bool {

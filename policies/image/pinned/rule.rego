@@ -7,7 +7,7 @@
 #   id: SBX-IMG-001
 #   severity: high
 #   effect: deny
-#   kinds: [template, sandbox]
+#   kinds: [template, sandbox, container, image]
 #   stages: [plan, file, apply, runtime]
 #   waivable: true
 #   sources:
@@ -29,6 +29,7 @@ deny contains {"path": ["image"], "message": message} if {
 }
 
 problem := "no image is named, so the backend's default is used, whatever it is" if {
+	input.kind != "image" # one that is built has no digest before
 	input.resource.image.ref == null
 	input.resource.image.pinned == null
 }

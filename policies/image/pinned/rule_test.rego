@@ -13,7 +13,7 @@ test_fail_tag if {
 }
 
 test_fail_none if {
-	found := {f.path | some f in rule.deny} with input as {"resource": {"image": {"ref": null, "pinned": null}}}
+	found := {f.path | some f in rule.deny} with input as {"kind": "template", "resource": {"image": {"ref": null, "pinned": null}}}
 	found == {["image"]}
 }
 
@@ -24,5 +24,10 @@ test_fail_no_reference if {
 
 test_unknown_image if {
 	found := {f.path | some f in rule.deny} with input as {"resource": {}}
+	found == set()
+}
+
+test_pass_built if {
+	found := {f.path | some f in rule.deny} with input as {"kind": "image", "resource": {"image": {"ref": null, "pinned": null}}}
 	found == set()
 }

@@ -9,7 +9,7 @@
 #   id: SBX-ISO-001
 #   severity: critical
 #   effect: deny
-#   kinds: [template, sandbox]
+#   kinds: [template, sandbox, container]
 #   stages: [plan, file, apply, runtime]
 #   waivable: true
 #   params:

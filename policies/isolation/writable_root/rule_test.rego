@@ -16,3 +16,18 @@ test_unknown_profile if {
 	found := {f.path | some f in rule.warn} with input as {"resource": {}}
 	found == set()
 }
+
+test_pass_container if {
+	found := {f.path | some f in rule.warn} with input as {"kind": "container", "resource": {"profile": null, "process": {"read_only_root": true}}}
+	found == set()
+}
+
+test_fail_container if {
+	found := {f.path | some f in rule.warn} with input as {"kind": "container", "resource": {"profile": null, "process": {"read_only_root": null}}}
+	found == {["process", "read_only_root"]}
+}
+
+test_unknown_container if {
+	found := {f.path | some f in rule.warn} with input as {"kind": "container", "resource": {"profile": null, "process": {}}}
+	found == set()
+}

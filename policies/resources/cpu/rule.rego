@@ -7,7 +7,7 @@
 #   id: SBX-RES-004
 #   severity: medium
 #   effect: deny
-#   kinds: [template, sandbox]
+#   kinds: [template, sandbox, container]
 #   stages: [plan, file, apply, runtime]
 #   waivable: true
 #   params:

@@ -7,7 +7,7 @@
 #   id: SBX-RES-006
 #   severity: medium
 #   effect: deny
-#   kinds: [template, sandbox]
+#   kinds: [template, sandbox, container]
 #   stages: [plan, file, apply, runtime]
 #   waivable: true
 #   params:
@@ -27,5 +27,13 @@ package sandboxio.resources.disk
 import data.sandboxio.lib.cap
 
 deny contains {"path": ["resources", "disk_mib"], "message": message} if {
+	not without_disk
 	message := cap.problem(input.resource.resources.disk_mib, data.params.max_disk_mib, " MiB")
+}
+
+# Of others' containers, those whose root is read-only fill nothing of their own.
+without_disk if {
+	input.kind == "container"
+	input.resource.resources.disk_mib == null
+	input.resource.process.read_only_root == true
 }

@@ -26,3 +26,13 @@ test_unknown_cap if {
 	found := {f.path | some f in rule.deny} with input as {"resource": {"resources": {}}}
 	found == set()
 }
+
+test_pass_container_with_a_read_only_root if {
+	found := {f.path | some f in rule.deny} with input as {"kind": "container", "resource": {"resources": {"disk_mib": null}, "process": {"read_only_root": true}}}
+	found == set()
+}
+
+test_fail_container_with_a_writable_root if {
+	found := {f.path | some f in rule.deny} with input as {"kind": "container", "resource": {"resources": {"disk_mib": null}, "process": {"read_only_root": false}}}
+	found == {["resources", "disk_mib"]}
+}

@@ -7,7 +7,7 @@
 #   id: SBX-RES-001
 #   severity: high
 #   effect: deny
-#   kinds: [template, sandbox]
+#   kinds: [template, sandbox, container]
 #   stages: [plan, file, apply, runtime]
 #   waivable: true
 #   params:
@@ -25,13 +25,26 @@
 #     - document: "OWASP Top 10 for LLM Applications 2025"
 #       section: "LLM10 Unbounded Consumption"
 #   remediation: >-
-#     Set lifetime to an hour or less; code that is trusted, with a reason, may have four.
+#     Set lifetime to an hour or less; code that is trusted, with a reason, may have four. A pod has
+#     active_deadline_seconds; a container that nothing can end is better made as a sandbox.
 package sandboxio.resources.lifetime
 
 import data.sandboxio.lib.cap
 
 deny contains {"path": ["lifetime_seconds"], "message": message} if {
+	not endless
 	message := cap.problem(input.resource.lifetime_seconds, limit, " s")
+}
+
+warn contains {"path": ["lifetime_seconds"], "message": message} if {
+	endless
+	message := "nothing ends this container but somebody who remembers it"
+}
+
+# Others' containers have no lifetime that could be left out.
+endless if {
+	input.kind == "container"
+	input.resource.lifetime_seconds == null
 }
 
 limit := data.params.max_lifetime_trusted_seconds if input.resource.trust == "trusted"

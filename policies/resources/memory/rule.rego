@@ -7,7 +7,7 @@
 #   id: SBX-RES-003
 #   severity: high
 #   effect: deny
-#   kinds: [template, sandbox]
+#   kinds: [template, sandbox, container]
 #   stages: [plan, file, apply, runtime]
 #   waivable: true
 #   params:

@@ -8,7 +8,7 @@
 #   id: SBX-SEC-001
 #   severity: high
 #   effect: deny
-#   kinds: [template, sandbox]
+#   kinds: [template, sandbox, container]
 #   stages: [plan, file, apply, runtime]
 #   waivable: true
 #   params:

@@ -8,7 +8,7 @@
 #   id: SBX-SEC-002
 #   severity: critical
 #   effect: deny
-#   kinds: [template, sandbox, network_policy]
+#   kinds: [template, sandbox, network_policy, container, image, provider]
 #   stages: [plan, file, apply, runtime]
 #   waivable: true
 #   sources:

@@ -8,7 +8,7 @@
 #   id: SBX-SEC-004
 #   severity: high
 #   effect: deny
-#   kinds: [template, sandbox, network_policy]
+#   kinds: [template, sandbox, network_policy, container, image, provider]
 #   stages: [plan, file, apply, runtime]
 #   waivable: true
 #   sources:
