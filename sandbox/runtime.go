@@ -244,7 +244,7 @@ func (r *Runtime) Run(ctx context.Context, spec Spec, cmd Cmd) (_ *Result, err e
 		return nil, err
 	}
 	defer func() { // also when cmd.Stdin panics
-		if cerr := sb.Close(); cerr != nil {
+		if cerr := sb.closeFor(ctx); cerr != nil {
 			err = driver.Join(err, cerr)
 		}
 	}()

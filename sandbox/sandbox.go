@@ -96,10 +96,13 @@ func (s *Sandbox) Files() *Files { return &Files{s} }
 // survives the caller's cancellation and is bounded by Options.Grace. Closing
 // again gives the same answer. Code leaked: it may still be there; the error
 // names it and the command that removes it.
-func (s *Sandbox) Close() error {
+func (s *Sandbox) Close() error { return s.closeFor(context.Background()) }
+
+// closeFor is Close with the values of ctx, a span among them, for the sinks.
+func (s *Sandbox) closeFor(ctx context.Context) error {
 	s.close.Do(func() {
 		op := s.begin("close", Cmd{})
-		s.closeErr = op.end(context.Background(), s.destroy(), nil)
+		s.closeErr = op.end(ctx, s.destroy(), nil)
 	})
 	return s.closeErr
 }

@@ -49,6 +49,7 @@ func TestImportRules(t *testing.T) {
 		{"backends know the driver contract, not those who call them", "internal/backends/x/y/a.go", "./policy", "./internal/guest"},
 		{"only the estate opens doors", "internal/cli/a.go", "./drivers/x", "./internal/estate"},
 		{"only policy knows OPA", "internal/plan/a.go", "github.com/open-policy-agent/opa/v1/rego", "./policy"},
+		{"only tracing knows OpenTelemetry", "internal/cli/a.go", "go.opentelemetry.io/otel/trace", "./tracing"},
 		{"only the provider's side knows Terraform's plugin libraries", "internal/cli/a.go", "github.com/hashicorp/terraform-plugin-framework/types", "github.com/hashicorp/terraform-json"},
 		{"only the provider knows its resources", "internal/cli/a.go", "./internal/resources/template", "./internal/estate"},
 	}

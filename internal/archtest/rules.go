@@ -59,6 +59,12 @@ var importRules = []imports{
 		never:  []string{"github.com/open-policy-agent/..."},
 	},
 	{
+		name:   "only tracing knows OpenTelemetry",
+		why:    "spans are one rendering of a Record; made elsewhere they would hold what redaction has not seen",
+		except: []string{"./tracing/..."},
+		never:  []string{"go.opentelemetry.io/..."},
+	},
+	{
 		name:   "only the provider's side knows Terraform's plugin libraries",
 		why:    "the CLI, the keeper and agent programs must not carry a plugin framework",
 		except: []string{".", "./internal/provider/...", "./internal/resources/...", "./internal/acctest/...", "./internal/schemadump/..."},

@@ -40,9 +40,11 @@ func Verify(r io.Reader, opts VerifyOptions) (Report, error) {
 		return rep, bad("head", fmt.Errorf("%q is no hash", opts.Head), "write sha256: and 64 hexadecimal digits")
 	}
 	found := opts.Head == "" || opts.Head == genesis
-	in := bufio.NewReaderSize(r, maxLine+1)
+	in := bufio.NewReader(r)
+	var line []byte
 	for {
-		line, err := in.ReadSlice('\n')
+		var err error
+		line, err = readLine(in, line[:0])
 		if errors.Is(err, io.EOF) && len(line) == 0 {
 			break
 		}
@@ -70,6 +72,21 @@ func Verify(r io.Reader, opts VerifyOptions) (Report, error) {
 		return rep, bad("head", fmt.Errorf("no line has the hash %s: lines were changed or removed", opts.Head), "compare the file with a copy from another place")
 	}
 	return rep, nil
+}
+
+// readLine appends a line with its end; one that is too long gives
+// [bufio.ErrBufferFull].
+func readLine(in *bufio.Reader, to []byte) ([]byte, error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		to = append(to, part...)
+		if len(to) > maxLine {
+			return to, bufio.ErrBufferFull
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return to, err
+		}
+	}
 }
 
 // take adds one line to the chain.
