@@ -59,7 +59,7 @@ func (b *Backend) Check(spec driver.Spec) (driver.Plan, error) {
 	}
 
 	if err := driver.Join(errs...); err != nil {
-		return driver.Plan{}, err
+		return driver.Plan{}, named(err, "check", "")
 	}
 	return plan(spec, d), nil
 }

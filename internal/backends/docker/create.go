@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ func (b *Backend) Create(ctx context.Context, spec driver.Spec) (driver.Sandbox,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	spec.Env, spec.Labels = maps.Clone(spec.Env), maps.Clone(spec.Labels) // the caller's may change
 	cli, err := b.connect(ctx)
 	if err != nil {
 		return nil, err
