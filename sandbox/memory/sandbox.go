@@ -32,7 +32,7 @@ type box struct {
 	state    driver.State
 	deadline time.Time
 	timer    *time.Timer
-	running  map[*process]bool
+	programs map[*process]bool // that run
 }
 
 var errEnded = errors.New("the sandbox has ended")
@@ -94,13 +94,13 @@ func (b *box) usable(ctx context.Context, op string) error {
 func (b *box) note(p *process, runs bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.running == nil {
-		b.running = map[*process]bool{}
+	if b.programs == nil {
+		b.programs = map[*process]bool{}
 	}
 	if runs {
-		b.running[p] = true
+		b.programs[p] = true
 	} else {
-		delete(b.running, p)
+		delete(b.programs, p)
 	}
 }
 
@@ -109,7 +109,7 @@ func (b *box) cmdlines() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var text strings.Builder
-	for p := range b.running {
+	for p := range b.programs {
 		text.WriteString(strings.Join(p.cmd.Args, "\x00") + "\n")
 	}
 	return text.String()
