@@ -65,7 +65,7 @@ Exit codes: 0 done, 1 failed, 2 denied by policy.`,
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	root.AddCommand(a.versionCommand(), a.doctorCommand(), a.setupCommand(), a.reapCommand(), a.demoCommand(), a.keeperCommand())
+	root.AddCommand(a.versionCommand(), a.doctorCommand(), a.setupCommand(), a.reapCommand(), a.demoCommand(), a.auditCommand(), a.explainCommand(), a.keeperCommand())
 	return root
 }
 
