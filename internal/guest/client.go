@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -155,9 +156,17 @@ func (c *Client) Attest(ctx context.Context) (Report, error) {
 	return r, err
 }
 
-// Extend moves the guest's deadline to lifetime from now.
-func (c *Client) Extend(ctx context.Context, lifetime time.Duration) error {
-	return c.op(ctx, "extend", wire.OpExtend, &wire.Extend{Lifetime: int64(lifetime)}, done)
+// Extend moves the deadline at which PID 1 ends the sandbox, by its own clock.
+// Code: invalid, when it has passed or is beyond Boot.Longest.
+func (c *Client) Extend(ctx context.Context, deadline time.Time) error {
+	var at int64 // UnixNano is defined for some centuries only
+	switch latest := time.Unix(0, math.MaxInt64); {
+	case deadline.After(latest):
+		at = math.MaxInt64
+	case deadline.After(time.Unix(0, 0)):
+		at = deadline.UnixNano()
+	}
+	return c.op(ctx, "extend", wire.OpExtend, &wire.Extend{Deadline: at}, done)
 }
 
 // End kills everything in the sandbox and ends PID 1. It returns once the

@@ -80,6 +80,7 @@ func (b *Backend) prepare(ctx context.Context, cli *client.Client, spec driver.S
 	o.created = time.Now().Add(h.skew)
 	// Names hold whole seconds; never below what was asked for.
 	o.deadline = o.created.Add(spec.Lifetime + time.Second - 1).Truncate(time.Second)
+	o.expires = o.deadline.Add(spec.LongestLife() - spec.Lifetime)
 	return o, nil
 }
 

@@ -46,6 +46,7 @@ type fakeEngine struct {
 	after       func(call string)                              // after a call took effect
 	report      func(guest.Report) guest.Report                // changes what the guest attests
 	guestDies   bool                                           // the guest ends instead of answering
+	refuses     func() bool                                    // the guest does not move the deadline
 	warnings    []string                                       // of create
 	volumes     map[string]fakeVolume
 	binary      []byte // what the helper volume holds
@@ -68,6 +69,7 @@ type fakeContainer struct {
 	State    container.ContainerState
 	Created  time.Time
 	execs    []string
+	deadline time.Time // PID 1's; fakeEngine.mu
 	exited   chan struct{}
 	once     sync.Once
 }
@@ -143,6 +145,13 @@ func (f *fakeEngine) open(t *testing.T) *Backend {
 	return b
 }
 
+// hook sets what happens around calls, while calls may be under way.
+func (f *fakeEngine) hook(before func(call string, w http.ResponseWriter) fault, after func(call string)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault, f.after = before, after
+}
+
 // left lists the containers the engine still has.
 func (f *fakeEngine) left() []string {
 	f.mu.Lock()
@@ -199,6 +208,7 @@ func (f *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		f.mu.Lock()
 		f.calls = append(f.calls, route.call)
+		before, after := f.fault, f.after
 		f.mu.Unlock()
 		if version != "" && minor(version) < minor(f.minAPI) {
 			f.fail(w, 400, fmt.Sprintf("client version %s is too old. Minimum supported API version is %s", version, f.minAPI))
@@ -209,8 +219,8 @@ func (f *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		do := none
-		if f.fault != nil {
-			do = f.fault(route.call, w)
+		if before != nil {
+			do = before(route.call, w)
 		}
 		arg := ""
 		if len(m) > 1 {
@@ -236,8 +246,8 @@ func (f *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		f.serve(route.call, arg, w, r)
-		if f.after != nil {
-			f.after(route.call)
+		if after != nil {
+			after(route.call)
 		}
 		return
 	}
@@ -340,8 +350,7 @@ func (f *fakeEngine) serve(call, arg string, w http.ResponseWriter, r *http.Requ
 		c.State = container.StateRunning
 		w.WriteHeader(http.StatusNoContent)
 	case "rename":
-		c.Name = r.URL.Query().Get("name")
-		w.WriteHeader(http.StatusNoContent)
+		f.rename(c, r.URL.Query().Get("name"), w)
 	case "attach":
 		f.hijack(w, c)
 	case "exec":
@@ -374,7 +383,10 @@ func (f *fakeEngine) serve(call, arg string, w http.ResponseWriter, r *http.Requ
 		c.end()
 		w.WriteHeader(http.StatusNoContent)
 	case "inspect":
-		f.reply(w, c.inspect())
+		f.mu.Lock()
+		v := c.inspect()
+		f.mu.Unlock()
+		f.reply(w, v)
 	case "logs":
 		text := "keeper started\n"
 		head := []byte{1, 0, 0, 0, 0, 0, 0, 0}
@@ -390,6 +402,23 @@ func (f *fakeEngine) serve(call, arg string, w http.ResponseWriter, r *http.Requ
 		}
 		f.reply(w, out)
 	}
+}
+
+func (f *fakeEngine) rename(c *fakeContainer, name string, w http.ResponseWriter) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.Name == name {
+		f.fail(w, 400, "Renaming a container with the same name as its current name")
+		return
+	}
+	for _, other := range f.containers {
+		if other.Name == name {
+			f.fail(w, 409, `Conflict. The container name "/`+name+`" is already in use`)
+			return
+		}
+	}
+	c.Name = name
+	w.WriteHeader(http.StatusNoContent)
 }
 
 func (f *fakeEngine) create(w http.ResponseWriter, r *http.Request) {
@@ -410,6 +439,9 @@ func (f *fakeEngine) create(w http.ResponseWriter, r *http.Request) {
 	f.next++
 	c := &fakeContainer{ID: fmt.Sprintf("%064x", f.next), Name: r.URL.Query().Get("name"), Config: body.Config, Host: body.HostConfig,
 		State: container.StateCreated, Created: time.Now(), exited: make(chan struct{})}
+	if boot, err := guest.ParseBoot(c.Config.Cmd); err == nil {
+		c.deadline = c.Created.Add(boot.Lifetime)
+	}
 	f.containers[c.ID] = c
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
@@ -484,7 +516,7 @@ func (f *fakeEngine) hijack(w http.ResponseWriter, c *fakeContainer) {
 		if err != nil {
 			return
 		}
-		f.answer(s, c)
+		go f.answer(s, c)
 	}
 }
 
@@ -492,6 +524,10 @@ func (f *fakeEngine) answer(s *yamux.Stream, c *fakeContainer) {
 	defer s.Close()
 	var op [1]byte
 	if _, err := io.ReadFull(s, op[:]); err != nil {
+		return
+	}
+	if wire.Op(op[0]) == wire.OpExtend {
+		f.extend(s, c)
 		return
 	}
 	if err := wire.Read(s, &wire.Empty{}); err != nil || wire.Op(op[0]) != wire.OpAttest {
@@ -503,6 +539,31 @@ func (f *fakeEngine) answer(s *yamux.Stream, c *fakeContainer) {
 	}
 	_ = wire.Write(s, &wire.Event{Kind: wire.EventDone})
 	_ = wire.Write(s, &rep)
+	_, _ = io.Copy(io.Discard, s)
+}
+
+// extend is PID 1's part in moving a deadline.
+func (f *fakeEngine) extend(s *yamux.Stream, c *fakeContainer) {
+	var m wire.Extend
+	if wire.Read(s, &m) != nil {
+		return
+	}
+	e := wire.Event{Kind: wire.EventDone}
+	at := time.Unix(0, m.Deadline)
+	f.mu.Lock()
+	switch {
+	case f.refuses != nil && f.refuses(), !at.After(time.Now()):
+		e = wire.Event{Kind: wire.EventFailed, Failure: wire.Failure{Code: "invalid", Field: "deadline", Text: "no"}}
+	default:
+		c.deadline = at
+	}
+	f.calls = append(f.calls, "guest")
+	after := f.after
+	f.mu.Unlock()
+	if after != nil {
+		after("guest")
+	}
+	_ = wire.Write(s, &e)
 	_, _ = io.Copy(io.Discard, s)
 }
 

@@ -124,7 +124,7 @@ func (s *session) stream(stream *yamux.Stream) {
 		perform(stream, &wire.Empty{}, func() { s.g.end(wire.ExitEnded) })
 	case wire.OpExtend:
 		var m wire.Extend
-		perform(stream, &m, func() { answer(stream, s.g.extend(time.Duration(m.Lifetime))) })
+		perform(stream, &m, func() { answer(stream, s.g.extend(m.Deadline)) })
 	default:
 		answer(stream, &wire.Failure{Code: "internal", Text: "no such operation"})
 		finish(stream)
@@ -213,16 +213,6 @@ func (s *session) kill(mark uint32) *wire.Failure {
 	if err := kill(func(m uint32) bool { return m == mark }); err != nil {
 		return &wire.Failure{Code: "leaked", Text: err.Error(), Hint: "destroy the sandbox"}
 	}
-	return nil
-}
-
-func (g *guest) extend(lifetime time.Duration) *wire.Failure {
-	if lifetime <= 0 {
-		return &wire.Failure{Code: "invalid", Field: "lifetime", Text: "the lifetime is not positive"}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.deadline = time.Now().Add(lifetime)
 	return nil
 }
 

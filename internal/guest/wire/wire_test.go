@@ -20,7 +20,7 @@ func messages() []Message {
 		&Exec{Token: 1<<64 - 1, Args: []string{"a", "", "\xff\x00"}, Env: [][2]string{{"A", "b=c"}, {"", ""}}, Secrets: [][2]string{{"S", "s"}}, Dir: "/work", Stdin: true, Timeout: -1, Detached: true},
 		&Data{Token: 300},
 		&Kill{ID: 2_000_000_001},
-		&Extend{Lifetime: int64(time.Hour)},
+		&Extend{Deadline: 1 << 62},
 		&Event{Kind: EventDone}, &Event{Kind: EventStdinClosed}, &Event{Kind: EventStarted, ID: 7},
 		&Event{Kind: EventFailed, Failure: Failure{Code: "denied", Field: "f", Text: "t", Hint: "h", Kind: KindPermission}},
 		&Event{Kind: EventExited, Exit: Exit{Code: 255, Signal: 9, OOM: OOMYes, TimedOut: true}},
@@ -203,7 +203,7 @@ func TestJoinChangesNoByte(t *testing.T) {
 }
 
 func TestBoot(t *testing.T) {
-	good := Boot{Owned: true, Lifetime: 90 * time.Second, UID: 1 << 21, NProc: 192, DiskMiB: 256}
+	good := Boot{Owned: true, Lifetime: 90 * time.Second, Longest: time.Hour, UID: 1 << 21, NProc: 192, DiskMiB: 256}
 	got, err := ParseBoot(good.Args())
 	if err != nil || got != good {
 		t.Errorf("%+v, %v", got, err)
@@ -212,15 +212,16 @@ func TestBoot(t *testing.T) {
 		"nothing":             nil,
 		"another mode":        {"bridge"},
 		"no lifetime":         {"init", "owned=true", "uid=1", "nproc=1", "disk=0"},
-		"a lifetime of zero":  {"init", "owned=true", "lifetime=0s", "uid=1", "nproc=1", "disk=0"},
-		"a negative lifetime": {"init", "owned=true", "lifetime=-1s", "uid=1", "nproc=1", "disk=0"},
-		"root":                {"init", "owned=true", "lifetime=1s", "uid=0", "nproc=1", "disk=0"},
-		"uid -1":              {"init", "owned=true", "lifetime=1s", "uid=4294967295", "nproc=1", "disk=0"},
-		"no process":          {"init", "owned=true", "lifetime=1s", "uid=1", "nproc=0", "disk=0"},
-		"a word twice":        {"init", "owned=true", "owned=false", "lifetime=1s", "uid=1", "nproc=1", "disk=0"},
-		"an unknown word":     {"init", "owned=true", "lifetime=1s", "uid=1", "nproc=1", "disk=0", "x=1"},
-		"no number":           {"init", "owned=true", "lifetime=1s", "uid=1", "nproc=x", "disk=0"},
-		"a huge disk":         {"init", "owned=true", "lifetime=1s", "uid=1", "nproc=1", "disk=9223372036854775807"},
+		"a lifetime of zero":  {"init", "owned=true", "lifetime=0s", "longest=1s", "uid=1", "nproc=1", "disk=0"},
+		"a negative lifetime": {"init", "owned=true", "lifetime=-1s", "longest=1s", "uid=1", "nproc=1", "disk=0"},
+		"a longest below it":  {"init", "owned=true", "lifetime=2s", "longest=1s", "uid=1", "nproc=1", "disk=0"},
+		"root":                {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=0", "nproc=1", "disk=0"},
+		"uid -1":              {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=4294967295", "nproc=1", "disk=0"},
+		"no process":          {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=1", "nproc=0", "disk=0"},
+		"a word twice":        {"init", "owned=true", "owned=false", "lifetime=1s", "longest=1s", "uid=1", "nproc=1", "disk=0"},
+		"an unknown word":     {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=1", "nproc=1", "disk=0", "x=1"},
+		"no number":           {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=1", "nproc=x", "disk=0"},
+		"a huge disk":         {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=1", "nproc=1", "disk=9223372036854775807"},
 	} {
 		if b, err := ParseBoot(args); err == nil {
 			t.Errorf("%s: accepted as %+v", name, b)
@@ -287,7 +288,7 @@ func FuzzFrames(f *testing.F) {
 }
 
 func FuzzParseBoot(f *testing.F) {
-	f.Add(strings.Join(Boot{Lifetime: time.Second, UID: 1, NProc: 1}.Args(), "\n"))
+	f.Add(strings.Join(Boot{Lifetime: time.Second, Longest: time.Second, UID: 1, NProc: 1}.Args(), "\n"))
 	f.Fuzz(func(t *testing.T, s string) {
 		b, err := ParseBoot(strings.Split(s, "\n"))
 		if err != nil {
