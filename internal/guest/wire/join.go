@@ -14,7 +14,8 @@ import (
 //   - A frame's header goes with its body.
 //   - A frame that opens a stream, accepts or ends it waits for the next one,
 //     a millisecond at most: an order or an answer mostly follows.
-//   - While there is a [Joiner.Hold], small frames wait for its end.
+//   - While there is a [Joiner.Hold], small frames wait for its end, as long
+//     at most: who holds may himself wait for the other side.
 type Joiner struct {
 	conn io.ReadWriteCloser
 
@@ -30,7 +31,7 @@ type Joiner struct {
 const (
 	muxHeader = 12
 
-	// linger is how long the end of a stream may wait for company.
+	// linger is how long a frame may wait for company.
 	linger = time.Millisecond
 
 	// heldMost is held at most: what is larger needs the other side's
@@ -61,10 +62,7 @@ func (j *Joiner) Write(b []byte) (int, error) {
 	default: // a window update with no flag but SYN, ACK and FIN
 		waits = b[1] == 1 && b[3] != 0 && b[3]&^7 == 0
 	}
-	switch {
-	case j.holds > 0 && len(j.buf) < heldMost:
-		return len(b), nil
-	case waits && len(j.buf) < heldMost:
+	if (waits || j.holds > 0) && len(j.buf) < heldMost {
 		j.flushLater()
 		return len(b), nil
 	}
@@ -72,7 +70,7 @@ func (j *Joiner) Write(b []byte) (int, error) {
 }
 
 // Hold keeps small frames together until the returned function is called,
-// once. Who holds waits for nothing that the other side does meanwhile.
+// once.
 func (j *Joiner) Hold() (release func()) {
 	j.mu.Lock()
 	j.holds++
@@ -109,7 +107,7 @@ func (j *Joiner) flushLater() {
 		j.timer = time.AfterFunc(linger, func() {
 			j.mu.Lock()
 			defer j.mu.Unlock()
-			if j.ticks && j.holds == 0 && !j.body {
+			if j.ticks && !j.body {
 				_ = j.flush()
 			}
 			j.ticks = false
