@@ -124,9 +124,6 @@ func compile(set string, sources map[string]string) (*ruleset, error) {
 			errs = append(errs, fmt.Errorf("%s: the id %s is taken by %s", r.file, r.ID, rs.rules[i-1].file))
 		}
 	}
-	if len(rs.rules) == 0 && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("the set %q has no rules", set))
-	}
 	return rs, errors.Join(errs...)
 }
 

@@ -18,6 +18,9 @@ type subject struct {
 	stage  Stage
 	input  map[string]any
 	hidden []hidden
+
+	resource Resource // as it is, for waivers
+	unknown  []path
 }
 
 // newSubject completes the input: canonical rules, facts, and nothing where a
@@ -42,7 +45,7 @@ func newSubject(in Input) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &subject{kind: in.Kind, stage: in.Stage}
+	s := &subject{kind: in.Kind, stage: in.Stage, resource: r, unknown: unknown}
 	facts := factsOf(r, unknown)
 	raw, err := json.Marshal(document{
 		Schema: SchemaID, Kind: in.Kind, Stage: in.Stage, Address: in.Address,

@@ -21,7 +21,11 @@ import (
 type Options struct {
 	Sources []Source       // sets of the customer's, which can only add findings
 	Params  map[string]any // by name, as the rules declare them
+	Waivers []Waiver       // the configuration's own; a source's stand in its file
 	Mode    Mode
+
+	// Now tells the time, by which waivers end; nil = the clock.
+	Now func() time.Time
 }
 
 // Mode is what becomes of a denial.
@@ -66,6 +70,8 @@ type Engine struct {
 	mode   Mode
 	looser []string // parameters looser than the rules' own
 	digest string
+	exempt exemptions
+	now    func() time.Time
 }
 
 // Load reads and compiles the rules, or says everything that is wrong with
@@ -80,16 +86,21 @@ func Load(ctx context.Context, opts Options) (*Engine, error) {
 	}
 	all := []*ruleset{own}
 	var errs []error
+	var granted []grant
 	for _, src := range opts.Sources {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		files, err := src.read()
+		c, err := src.read()
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		rs, err := compile(src.Name, files)
+		granted = append(granted, grant{src.Name, c.waivers})
+		rs, err := compile(src.Name, c.files)
+		if err == nil && len(rs.rules) == 0 && len(c.waivers) == 0 {
+			err = fmt.Errorf("the set %q has no rules", src.Name)
+		}
 		if err != nil {
 			errs = append(errs, &driver.Error{Code: driver.CodeInvalid, Op: "load policy", Field: "policy.sources", Err: fmt.Errorf("%s: %w", src.Dir, err), Hint: "mend the rules; none of the set is used as it is"})
 			continue
@@ -107,11 +118,18 @@ func Load(ctx context.Context, opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{mode: opts.Mode, looser: params.looser}
+	e := &Engine{mode: opts.Mode, looser: params.looser, now: opts.Now}
+	if e.now == nil {
+		e.now = time.Now
+	}
 	for _, rs := range all {
 		e.sets = append(e.sets, newSet(rs, params.values))
 	}
-	e.digest, err = digestOf(all, params.values, opts.Mode)
+	granted = append(granted, grant{byConfiguration, opts.Waivers})
+	if e.exempt, err = newExemptions(granted, e.Rules()); err != nil {
+		return nil, err
+	}
+	e.digest, err = digestOf(all, params.values, opts.Mode, granted)
 	return e, err
 }
 
@@ -142,7 +160,7 @@ func distinct(all []*ruleset) error {
 	return errors.Join(errs...)
 }
 
-func digestOf(all []*ruleset, params map[string]any, mode Mode) (string, error) {
+func digestOf(all []*ruleset, params map[string]any, mode Mode, granted []grant) (string, error) {
 	h := sha256.New()
 	for _, rs := range all {
 		for _, file := range slices.Sorted(maps.Keys(rs.sources)) {
@@ -152,10 +170,17 @@ func digestOf(all []*ruleset, params map[string]any, mode Mode) (string, error) 
 	}
 	raw, err := json.Marshal(params)
 	fmt.Fprintf(h, "params %s mode %s", raw, mode)
+	for _, g := range granted {
+		if len(g.waivers) > 0 {
+			raw, werr := json.Marshal(g.waivers)
+			err = errors.Join(err, werr)
+			fmt.Fprintf(h, "\nwaivers %q %s", g.origin, raw)
+		}
+	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
 }
 
-// Digest names everything that decides: rules, parameters and mode.
+// Digest names everything that decides: rules, parameters, mode and waivers.
 func (e *Engine) Digest() string { return e.digest }
 
 // Rules lists every rule, the engine's own included, by id.
@@ -192,6 +217,7 @@ func (e *Engine) Judge(ctx context.Context, in Input) (sandbox.Verdict, error) {
 	if len(v.Rules) == 0 {
 		v.Findings = append(v.Findings, failure("", fmt.Sprintf("no rule judges a %s at the stage %s", in.Kind, in.Stage)))
 	}
+	e.exempt.excuse(&v, s, in, e.now())
 	e.conclude(&v)
 	return v, nil
 }

@@ -310,7 +310,7 @@ func TestRulesListsEveryRule(t *testing.T) {
 	}
 	want := strings.Fields(`ACME-001 SBX-IMG-001 SBX-ISO-001 SBX-ISO-011 SBX-LIF-001 SBX-LIF-002 SBX-LIF-003 SBX-NET-002 SBX-NET-003 SBX-NET-004
 		SBX-NET-005 SBX-NET-006 SBX-NET-007 SBX-NET-009 SBX-NET-010 SBX-POL-001 SBX-POL-002 SBX-RES-001 SBX-RES-003 SBX-RES-004 SBX-RES-005
-		SBX-RES-006 SBX-SEC-001 SBX-SEC-002 SBX-SEC-004`) // ids are never reused: this list only grows
+		SBX-RES-006 SBX-SEC-001 SBX-SEC-002 SBX-SEC-004 SBX-WVR-001 SBX-WVR-002`) // ids are never reused: this list only grows
 	if d := cmp.Diff(want, ids); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}

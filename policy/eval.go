@@ -104,6 +104,9 @@ func (s *set) judge(ctx context.Context, subj *subject) (found []sandbox.Finding
 		return nil, nil, ctx.Err()
 	}
 	answers, err := q.eval(ctx, subj.input)
+	if errors.Is(err, errBudget) && ctx.Err() == nil {
+		answers, err = q.eval(ctx, subj.input) // a machine that was busy for a moment is not the rules' fault
+	}
 	<-s.turns
 	if err != nil {
 		if ctx.Err() != nil {
@@ -117,6 +120,8 @@ func (s *set) judge(ctx context.Context, subj *subject) (found []sandbox.Finding
 	return found, ran, nil
 }
 
+var errBudget = fmt.Errorf("the rules did not answer within %s, twice", budget)
+
 func (q *query) eval(ctx context.Context, input map[string]any) (answers map[string]any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -128,7 +133,7 @@ func (q *query) eval(ctx context.Context, input map[string]any) (answers map[str
 	rs, err := q.prepared.Eval(ctx, rego.EvalInput(input))
 	if err != nil {
 		if ctx.Err() != nil {
-			err = fmt.Errorf("the rules did not answer within %s: %w", budget, err)
+			err = fmt.Errorf("%w: %w", errBudget, err)
 		}
 		return nil, err
 	}

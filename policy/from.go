@@ -14,6 +14,7 @@ func FromRequest(req sandbox.Request) Input {
 	return Input{
 		Kind:     KindSandbox,
 		Stage:    StageRuntime,
+		Name:     req.Template,
 		Resource: FromSpec(req.Backend, req.Spec, req.Plan, req.Secrets),
 	}
 }

@@ -41,7 +41,8 @@ var stages = []Stage{StagePlan, StageFile, StageApply, StageRuntime}
 type Input struct {
 	Kind      Kind
 	Stage     Stage
-	Address   string // of the Terraform resource; "" in a program
+	Address   string // of the Terraform resource; "" where it is not known, as in a provider or a program
+	Name      string // of the template (a sandbox's too), network policy or schedule, for waivers; "" = none, or not known
 	Resource  Resource
 	Unknown   []string // not known yet: never judged as if missing
 	Sensitive []string // known, but never shown to a rule

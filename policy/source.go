@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,10 +15,17 @@ import (
 
 // Source is a set of rules beside the built-in ones: the Rego files in a
 // directory. Their packages are "custom.<Name>.…", helpers
-// "custom.<Name>.lib.…".
+// "custom.<Name>.lib.…". A file waivers.yaml, waivers.yml or waivers.json at its
+// top holds the waivers of the set's owner.
 type Source struct {
 	Name string // lower-case letters, digits and '_'
 	Dir  string
+}
+
+// contents are what a source holds.
+type contents struct {
+	files   map[string]string // Rego, by name
+	waivers []Waiver
 }
 
 // Limits of one set.
@@ -27,9 +36,9 @@ const (
 
 var sourceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 
-// read gives the set's files by name. Links that lead out of the directory
-// are refused.
-func (s Source) read() (map[string]string, error) {
+// read gives what the set holds. Links that lead out of the directory are
+// refused.
+func (s Source) read() (*contents, error) {
 	if !sourceName.MatchString(s.Name) || s.Name == builtin {
 		return nil, driver.Invalid("policy.sources", fmt.Sprintf("%q is no name for a set", s.Name), "use lower-case letters, digits and '_', beginning with a letter")
 	}
@@ -42,7 +51,37 @@ func (s Source) read() (map[string]string, error) {
 	if err != nil {
 		return nil, driver.Invalid("policy.sources", fmt.Sprintf("%s: %v", s.Dir, err), "make every file in it readable, or take it out")
 	}
-	return files, nil
+	c := &contents{files: files}
+	for _, name := range []string{"waivers.yaml", "waivers.yml", "waivers.json"} {
+		raw, err := readBounded(root, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && c.waivers != nil {
+			err = errors.New("the set has another file of waivers")
+		}
+		if err == nil {
+			c.waivers, err = readWaivers(raw)
+		}
+		if err != nil {
+			return nil, driver.Invalid("policy.sources", fmt.Sprintf("%s: %v", filepath.Join(s.Dir, name), err), "mend the waivers; nothing of the set is used as it is")
+		}
+	}
+	return c, nil
+}
+
+// readBounded reads a regular file that is not larger than a file of waivers
+// may be.
+func readBounded(root *os.Root, name string) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errors.New("it is no regular file"))
+	}
+	return io.ReadAll(io.LimitReader(f, maxWaiverFile+1))
 }
 
 // readSet reads the Rego files of fsys, but for tests and hidden directories.

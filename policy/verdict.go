@@ -13,6 +13,8 @@ import (
 const (
 	weakenedID = "SBX-POL-001"
 	failedID   = "SBX-POL-002"
+	faultyID   = "SBX-WVR-001"
+	idleID     = "SBX-WVR-002"
 )
 
 var ownRules = []RuleInfo{
@@ -31,6 +33,22 @@ var ownRules = []RuleInfo{
 		Sources:     []Origin{{"sandboxio design", "7 Policy"}},
 		Remediation: "Read the message. If rules of your own are at fault, mend them; if the machine was overloaded, try again; otherwise report it.",
 		Page:        pages + failedID + ".md", Set: builtin,
+	},
+	{
+		ID: faultyID, Title: "A waiver is in order", Severity: "medium", Effect: "warn", Kinds: kinds, Stages: stages,
+		Description: "A waiver expired, expires too late, cannot be read, leaves open what it is about, or is for a rule that cannot be waived. " +
+			"It has no effect, so that what it was to excuse counts.",
+		Sources:     []Origin{{"sandboxio design", "7 Policy"}},
+		Remediation: "Mend what the waiver excuses and take it out, or have it granted anew.",
+		Page:        pages + faultyID + ".md", Set: builtin,
+	},
+	{
+		ID: idleID, Title: "A waiver excuses something", Severity: "low", Effect: "warn", Kinds: kinds, Stages: stages,
+		Description: "A waiver is in force and there is nothing for it to excuse: the weakness is gone, the value is another than the one that " +
+			"was looked at, or nothing is its target. Another value counts as if there were no waiver.",
+		Sources:     []Origin{{"sandboxio design", "7 Policy"}},
+		Remediation: "Take the waiver out, or have the value that is there now looked at.",
+		Page:        pages + idleID + ".md", Set: builtin,
 	},
 }
 
@@ -63,7 +81,19 @@ func (e *Engine) weakened() []sandbox.Finding {
 }
 
 // order of decisions, worst first.
-var order = []sandbox.Decision{sandbox.Failed, sandbox.Deny, sandbox.Unknown, sandbox.Warn, sandbox.Allow}
+var order = []sandbox.Decision{sandbox.Failed, sandbox.Deny, sandbox.Unknown, sandbox.Warn, sandbox.Waived, sandbox.Allow}
+
+// Decide is what findings amount to: the worst effect among them, where what is
+// waived does not count. An effect that nobody knows is a failure.
+func Decide(findings []sandbox.Finding) sandbox.Decision {
+	worst := len(order) - 1
+	for _, f := range findings {
+		if f.Effect != sandbox.Waived {
+			worst = min(worst, max(slices.Index(order, f.Effect), 0))
+		}
+	}
+	return order[worst]
+}
 
 // conclude applies the mode, sorts, and takes the worst. There is no way from
 // Failed to anything better.
@@ -81,10 +111,7 @@ func (e *Engine) conclude(v *sandbox.Verdict) {
 		)
 	})
 	slices.Sort(v.Rules)
-	v.Decision = sandbox.Allow
-	if len(v.Findings) > 0 {
-		v.Decision = v.Findings[0].Effect
-	}
+	v.Decision = Decide(v.Findings)
 }
 
 // byPlace compares paths as a reader would: the second rule comes before the

@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -22,6 +24,8 @@ type Request struct {
 	Spec    driver.Spec
 	Plan    driver.Plan
 	Secrets []string // names a template declares
+
+	Template string // name of the template; "" = made from none
 }
 
 // Verdict is a Guard's answer.
@@ -32,11 +36,13 @@ type Verdict struct {
 	Rules    []string  `json:"rules"`    // ids of every rule that ran
 }
 
-// Decision orders verdicts: error > deny > unknown > warn > allow.
+// Decision orders verdicts: error > deny > unknown > warn > allow. Waived is
+// for findings only.
 type Decision string
 
 const (
 	Allow   Decision = "allow"
+	Waived  Decision = "waived" // it would have counted, and Finding.Waiver says why it does not
 	Warn    Decision = "warn"
 	Unknown Decision = "unknown" // a rule reads a value that is not known yet
 	Deny    Decision = "deny"
@@ -48,9 +54,31 @@ type Finding struct {
 	Rule        string   `json:"rule"` // "SBX-NET-001"
 	Title       string   `json:"title"`
 	Severity    string   `json:"severity"` // critical, high, medium, low
-	Effect      Decision `json:"effect"`   // Warn, Unknown, Deny or Failed
+	Effect      Decision `json:"effect"`   // Waived, Warn, Unknown, Deny or Failed
 	Message     string   `json:"message"`
 	Path        string   `json:"path"` // in the request: "network.egress[2].cidr"
 	Remediation string   `json:"remediation"`
-	Page        string   `json:"page"` // where the rule is explained
+	Page        string   `json:"page"`             // where the rule is explained
+	Waiver      *Waiver  `json:"waiver,omitempty"` // set if and only if Effect is Waived
+}
+
+// counts reports whether the finding is among the reasons of a refusal.
+func (f Finding) counts() bool { return f.Effect != Warn && f.Effect != Waived }
+
+// Waiver is what excuses a finding. The finding stays in the verdict.
+type Waiver struct {
+	ID      string    `json:"id"`
+	Reason  string    `json:"reason"`
+	Owner   string    `json:"owner"`
+	Expires time.Time `json:"expires"` // the finding counts again from then on
+	Effect  Decision  `json:"effect"`  // what the finding's own would have been
+	Origin  string    `json:"origin"`  // who granted it: "floor", a set's name, or "configuration"
+}
+
+// String says who waives and until when.
+func (w *Waiver) String() string {
+	if w == nil {
+		return "waived"
+	}
+	return fmt.Sprintf("waived by %q of %s until %s: %s", w.ID, w.Owner, w.Expires.UTC().Format(time.RFC3339), w.Reason)
 }

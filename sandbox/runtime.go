@@ -171,7 +171,7 @@ func (r *Runtime) judge(ctx context.Context, t *Template, order driver.Spec, pla
 	named := ""
 	req := Request{Backend: r.info, Spec: order, Plan: plan}
 	if t != nil {
-		named, req.Secrets = t.Policy, t.Secrets
+		named, req.Secrets, req.Template = t.Policy, t.Secrets, t.Name
 	}
 	if r.opts.Guard == nil {
 		if r.opts.Unguarded == "" {
@@ -195,8 +195,11 @@ func (r *Runtime) judge(ctx context.Context, t *Template, order driver.Spec, pla
 	rec.Decision, rec.Policy = v.Decision, v.Policy
 	for _, f := range v.Findings {
 		rec.Findings = append(rec.Findings, f.Rule+" "+f.Path)
-		if f.Effect == Warn {
+		switch f.Effect {
+		case Warn:
 			rec.Warnings = append(rec.Warnings, f.Rule+": "+f.Message)
+		case Waived:
+			rec.Warnings = append(rec.Warnings, f.Rule+": "+f.Message+"; "+f.Waiver.String())
 		}
 	}
 	if named != "" && named != v.Policy {
@@ -217,7 +220,7 @@ func (e *DeniedError) Error() string {
 	var b strings.Builder
 	b.WriteString("policy says " + string(e.Verdict.Decision))
 	for _, f := range e.Verdict.Findings {
-		if f.Effect != Warn {
+		if f.counts() {
 			fmt.Fprintf(&b, "; %s at %s: %s", f.Rule, f.Path, f.Message)
 		}
 	}
@@ -227,7 +230,7 @@ func (e *DeniedError) Error() string {
 func denied(v Verdict) error {
 	e := &Error{Code: CodeDenied, Err: &DeniedError{v}}
 	for _, f := range v.Findings {
-		if f.Effect != Warn {
+		if f.counts() {
 			e.Field, e.Hint = f.Path, f.Remediation
 			break
 		}

@@ -45,6 +45,8 @@ func (r Report) Verdict(v sandbox.Verdict) (denied bool) {
 		case sandbox.Allow:
 		case sandbox.Warn:
 			r.warn(r.Places.Of(f.Path), f.Rule+": "+f.Title, r.text(f))
+		case sandbox.Waived:
+			r.warn(r.Places.Of(f.Path), f.Rule+" is waived: "+f.Title, r.text(f))
 		case sandbox.Unknown:
 			open = append(open, f)
 		case sandbox.Deny, sandbox.Failed:
@@ -75,6 +77,9 @@ func (r Report) text(f sandbox.Finding) string {
 	b.WriteString("\n")
 	if at := r.Places.Of(f.Path); len(at.Steps()) > 0 {
 		b.WriteString("\nAttribute: " + at.String())
+	}
+	if f.Effect == sandbox.Waived {
+		b.WriteString("\nIt is " + f.Waiver.String())
 	}
 	if f.Remediation != "" {
 		b.WriteString("\nFix: " + f.Remediation)

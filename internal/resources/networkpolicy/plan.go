@@ -63,7 +63,7 @@ func (r *policyResource) settle(ctx context.Context, m *model, e network.Expande
 		return
 	}
 	report.Judge(ctx, r.site.Policy(), policy.Input{
-		Kind: policy.KindNetworkPolicy, Stage: stage, Unknown: e.Unknown,
+		Kind: policy.KindNetworkPolicy, Stage: stage, Name: m.Name.ValueString(), Unknown: e.Unknown,
 		Resource: policy.Resource{Network: policy.NetworkOf(e.Network)},
 	})
 }

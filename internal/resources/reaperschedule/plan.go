@@ -73,7 +73,7 @@ func (r *scheduleResource) judge(ctx context.Context, m model, report judge.Repo
 		report.Later()
 		return
 	}
-	in := policy.Input{Kind: policy.KindReaperSchedule, Stage: stage, Unknown: unknown}
+	in := policy.Input{Kind: policy.KindReaperSchedule, Stage: stage, Name: m.Name.ValueString(), Unknown: unknown}
 	in.Resource = policy.Resource{Labels: s.Labels, Schedule: policy.ScheduleOf(s)}
 	if !m.Backend.IsUnknown() {
 		if _, err := r.scheduler(ctx, m.Backend.ValueString()); err != nil {

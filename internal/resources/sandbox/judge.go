@@ -24,8 +24,11 @@ var notAsked = []string{
 // given in clear, since that is in the state: its own variables, and its
 // arguments. The order for the sandbox, which the runtime has judged, holds
 // neither. It reports whether a rule refuses.
-func (r *sandboxResource) judgeStart(ctx context.Context, cmd sandbox.Cmd, report judge.Report) bool {
+func (r *sandboxResource) judgeStart(ctx context.Context, t *sandbox.Template, cmd sandbox.Cmd, report judge.Report) bool {
 	in := policy.Input{Kind: policy.KindSandbox, Stage: policy.StagePlan, Unknown: notAsked}
+	if t != nil {
+		in.Name = t.Name
+	}
 	report.Places = ofStart
 	for _, name := range slices.Sorted(maps.Keys(cmd.Env)) {
 		in.Resource.Env = append(in.Resource.Env, policy.Env{Name: name, Value: cmd.Env[name]})
@@ -43,9 +46,6 @@ func (r *sandboxResource) judgeStart(ctx context.Context, cmd sandbox.Cmd, repor
 	v.Findings = slices.DeleteFunc(v.Findings, func(f sandbox.Finding) bool {
 		return f.Effect != sandbox.Failed && (f.Effect == sandbox.Unknown || !strings.HasPrefix(f.Path, "env"))
 	})
-	v.Decision = sandbox.Allow
-	if len(v.Findings) > 0 {
-		v.Decision = v.Findings[0].Effect // worst first
-	}
+	v.Decision = policy.Decide(v.Findings)
 	return report.Verdict(v)
 }

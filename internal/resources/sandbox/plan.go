@@ -122,7 +122,7 @@ func (r *sandboxResource) check(ctx context.Context, m model, report judge.Repor
 		return
 	}
 	if cmd != nil {
-		r.judgeStart(ctx, *cmd, report)
+		r.judgeStart(ctx, spec.Template, *cmd, report)
 	}
 	if !known || m.Backend.IsUnknown() {
 		report.Later()

@@ -67,7 +67,7 @@ func (r *sandboxResource) Create(ctx context.Context, req resource.CreateRequest
 		report.Error(summary, err)
 		return
 	}
-	if cmd != nil && r.judgeStart(ctx, *cmd, atStart) {
+	if cmd != nil && r.judgeStart(ctx, spec.Template, *cmd, atStart) {
 		return
 	}
 	// Create has the Guard judge once more before the backend is called.

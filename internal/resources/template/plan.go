@@ -79,7 +79,7 @@ func (r *templateResource) settle(ctx context.Context, m *model, e expanded, rep
 			return false
 		}
 	}
-	in := policy.Input{Kind: policy.KindTemplate, Stage: stage, Unknown: e.unknown}
+	in := policy.Input{Kind: policy.KindTemplate, Stage: stage, Name: m.Name.ValueString(), Unknown: e.unknown}
 	var info driver.Info
 	var enforced driver.Plan
 	if m.Backend.IsUnknown() {
