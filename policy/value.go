@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 )
 
@@ -33,20 +34,11 @@ func (s *subject) valueAt(p path) (text string, ok bool) {
 			return "", false
 		}
 	}
-	if name, one := envName(p); one || len(p) == 1 && p[0] == "env" {
-		values := map[string]any{}
-		for _, e := range s.resource.Env {
-			values[e.Name] = e.Value
+	if texts, secret := s.texts(p[0]); secret {
+		if slices.ContainsFunc(s.unknown, p.meets) {
+			return "", false
 		}
-		for _, u := range s.unknown {
-			if u.meets(p) {
-				return "", false
-			}
-		}
-		if one {
-			return textOf(values[name]), true
-		}
-		return textOf(values), true
+		return textIn(texts, p[1:])
 	}
 	raw, err := json.Marshal(s.resource)
 	if err != nil {
@@ -85,6 +77,49 @@ func (s *subject) valueAt(p path) (text string, ok bool) {
 		return textOf(nil), true
 	}
 	return textOf(node), true
+}
+
+// texts are the values of a field whose values the document does not show:
+// variables, build arguments and files by name, words of a command in order.
+func (s *subject) texts(field any) (values any, secret bool) {
+	byName := func(in []Env) map[string]any {
+		out := map[string]any{}
+		for _, e := range in {
+			out[e.Name] = e.Value
+		}
+		return out
+	}
+	switch field {
+	case "env":
+		return byName(s.resource.Env), true
+	case "build_args":
+		return byName(s.resource.BuildArgs), true
+	case "files":
+		return byName(s.resource.Files), true
+	case "command":
+		return s.resource.Command, true
+	}
+	return nil, false
+}
+
+// textIn is the text of one of the values, or of all of them.
+func textIn(values any, p path) (string, bool) {
+	if len(p) == 0 {
+		return textOf(values), true
+	}
+	switch v := values.(type) {
+	case map[string]any:
+		name, ok := p[0].(string)
+		text, there := v[name]
+		return textOf(text), ok && there && len(p) == 1
+	case []string:
+		i, ok := p[0].(int)
+		if !ok || i < 0 || i >= len(v) || len(p) > 1 {
+			return "", false
+		}
+		return v[i], true
+	}
+	return "", false
 }
 
 // textOf is how a value is written in a waiver: a text as it is, anything else

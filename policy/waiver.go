@@ -35,8 +35,8 @@ type Waiver struct {
 	// Value is the excused value: a text as it is, anything else as compact JSON
 	// with sorted keys; an image is its reference. Addresses and hosts are in
 	// the canonical form that findings show. ValueSHA256 is the digest of the
-	// same in hex, for values that nobody should read here; of a variable's value
-	// only that. Exactly one is set.
+	// same in hex, for values that nobody should read here; below env, build_args,
+	// files and command only that. Exactly one is set.
 	Value       *string `json:"value,omitempty"`
 	ValueSHA256 string  `json:"value_sha256,omitempty"`
 }
@@ -127,6 +127,9 @@ var (
 	letters  = regexp.MustCompile(`\pL`)
 )
 
+// hasSecrets are the fields whose values are shown to nobody.
+var hasSecrets = map[any]bool{"env": true, "build_args": true, "files": true, "command": true}
+
 // newWaiver examines w. Its faults are kept, not returned: a waiver that has
 // become wrong must not take the whole policy with it.
 func newWaiver(w Waiver, origin string, rules map[string]*RuleInfo) *waiver {
@@ -159,8 +162,8 @@ func newWaiver(w Waiver, origin string, rules map[string]*RuleInfo) *waiver {
 		need(false, "it has both value and value_sha256")
 	case w.Value == nil:
 		need(hexSHA.MatchString(w.ValueSHA256), "value_sha256 is not a SHA-256 in 64 small hex digits")
-	case len(p) > 0 && p[0] == "env":
-		need(false, "a variable's value does not belong in a waiver; use value_sha256")
+	case len(p) > 0 && hasSecrets[p[0]]:
+		need(false, "a value below %s does not belong in a waiver; use value_sha256", p[0])
 	}
 	need(utf8.RuneCountInString(strings.TrimSpace(w.Reason)) >= minReason && letters.MatchString(w.Reason), "the reason has less than %d characters", minReason)
 	need(strings.TrimSpace(w.Owner) != "", "it has no owner")

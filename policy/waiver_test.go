@@ -374,3 +374,28 @@ func FuzzReadWaivers(f *testing.F) {
 		}
 	})
 }
+
+func TestAWaiverBindsValuesThatAreShownToNobodyByTheirDigest(t *testing.T) {
+	s := &subject{resource: Resource{
+		Env: []Env{{"A", "1"}}, BuildArgs: []Env{{"B", "2"}}, Files: []Env{{"/etc/c", "3"}}, Command: []string{"sh", "-c", "4"},
+	}}
+	for _, tc := range []struct {
+		path, want string
+		ok         bool
+	}{
+		{`env["A"]`, "1", true}, {`env["B"]`, "", false}, {"env", `{"A":"1"}`, true}, {`build_args["B"]`, "2", true}, {`files["/etc/c"]`, "3", true},
+		{`files["/etc/c"].x`, "", false}, {"command[2]", "4", true}, {"command[3]", "", false}, {"command", `["sh","-c","4"]`, true}, {"command.x", "", false},
+	} {
+		p, err := parsePath(tc.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := s.valueAt(p); ok != tc.ok || ok && got != tc.want {
+			t.Errorf("%s: %q %t", tc.path, got, ok)
+		}
+		w := newWaiver(goodWaiver(func(w *Waiver) { w.Rule, w.Path, w.Value = "SBX-SEC-002", tc.path, new("x") }), "acme", map[string]*RuleInfo{})
+		if !strings.Contains(w.fault, "does not belong in a waiver") {
+			t.Errorf("%s: %s", tc.path, w.fault)
+		}
+	}
+}
