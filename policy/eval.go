@@ -122,6 +122,8 @@ func (s *set) judge(ctx context.Context, subj *subject) (found []sandbox.Finding
 
 var errBudget = fmt.Errorf("the rules did not answer within %s, twice", budget)
 
+var errNoAnswer = errors.New("the rules gave no answer")
+
 func (q *query) eval(ctx context.Context, input map[string]any) (answers map[string]any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -137,12 +139,15 @@ func (q *query) eval(ctx context.Context, input map[string]any) (answers map[str
 		}
 		return nil, err
 	}
+	if len(rs) == 0 {
+		return nil, errNoAnswer
+	}
 	if len(rs) != 1 {
 		return nil, fmt.Errorf("the rules gave %d answers instead of one", len(rs))
 	}
 	answers, ok := rs[0].Bindings["answers"].(map[string]any)
 	if !ok {
-		return nil, errors.New("the rules gave no answer")
+		return nil, errNoAnswer
 	}
 	return answers, nil
 }

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -12,19 +11,12 @@ import (
 )
 
 // Files reaches a sandbox's files with the workload's own rights. Names are
-// POSIX paths, absolute or relative to /work, on every host. Content is never
-// touched: bytes come and go as they are. /proc, /sys, devices and the
-// sandbox's own machinery are refused, and nothing waits for a FIFO.
-//
-// Errors wrap [fs.ErrNotExist], [fs.ErrExist] and [fs.ErrPermission] where
-// they apply. Context errors stay what they are; a sandbox that vanished has
-// the code gone. Methods are safe for concurrent use; each is one operation
-// with one [Record].
+// POSIX paths, absolute or relative to /work, on every host. Errors wrap
+// [fs.ErrNotExist], [fs.ErrExist] and [fs.ErrPermission] where they apply.
 type Files struct{ s *Sandbox }
 
-// Open opens a regular file for reading. The caller closes it; when ctx or
-// the sandbox ends, reading fails. What is read is not bounded: the program in
-// the sandbox decides how long the file is.
+// Open opens a regular file for reading. The caller closes it; when ctx ends,
+// reading fails.
 func (f *Files) Open(ctx context.Context, name string) (io.ReadCloser, FileInfo, error) {
 	type opened struct {
 		r  io.ReadCloser
@@ -38,18 +30,12 @@ func (f *Files) Open(ctx context.Context, name string) (io.ReadCloser, FileInfo,
 }
 
 // Create writes a regular file. It appears under its name, complete, when
-// Close returns nil; until then, and for good when ctx or the sandbox ends,
-// what has the name stays. A writer that is given up is closed after its ctx
-// has ended. Only mode's permission bits count.
+// Close returns nil.
 func (f *Files) Create(ctx context.Context, name string, mode fs.FileMode) (io.WriteCloser, error) {
 	return operate(ctx, f, "create-file", func(d driver.Files) (io.WriteCloser, error) { return d.Create(ctx, name, mode) }, nil)
 }
 
-// maxRead bounds what Read holds in memory.
-const maxRead = 256 << 20
-
-// Read returns the whole of a file of at most 256 MiB, byte for byte. Code
-// exhausted: it is larger; use Open.
+// Read returns the whole of a file, byte for byte.
 func (f *Files) Read(ctx context.Context, name string) ([]byte, error) {
 	return operate(ctx, f, "read", func(d driver.Files) ([]byte, error) {
 		r, _, err := d.Open(ctx, name)
@@ -57,14 +43,7 @@ func (f *Files) Read(ctx context.Context, name string) ([]byte, error) {
 			return nil, err
 		}
 		defer func() { _ = r.Close() }()
-		b, err := io.ReadAll(io.LimitReader(r, maxRead+1))
-		if err == nil && len(b) > maxRead {
-			err = &Error{Code: CodeExhausted, Field: "name", Err: fmt.Errorf("the file has more than %d MiB", maxRead>>20), Hint: "use Open, and read it in pieces"}
-		}
-		if err != nil {
-			return nil, err
-		}
-		return b, nil
+		return io.ReadAll(r)
 	}, nil)
 }
 

@@ -38,6 +38,9 @@ func Main(ctx context.Context, s Streams, version string, args []string) int {
 	if err == nil {
 		return 0
 	}
+	if code, ok := errors.AsType[exit](err); ok {
+		return int(code)
+	}
 	a.fail(err)
 	if errors.Is(err, driver.CodeDenied) {
 		return 2
@@ -55,7 +58,7 @@ A container is not a boundary for hostile code: on the container tier sandboxio
 keeps what it enforces (no network, caps, lifetime, no privileges) but a kernel
 bug escapes it. For untrusted multi-tenant code use a microVM tier.
 
-Exit codes: 0 done, 1 failed, 2 denied by policy.`,
+Exit codes: 0 done, 1 failed, 2 denied by policy; policy check has more.`,
 		Version:           a.version,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -65,7 +68,7 @@ Exit codes: 0 done, 1 failed, 2 denied by policy.`,
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	root.AddCommand(a.versionCommand(), a.doctorCommand(), a.setupCommand(), a.reapCommand(), a.demoCommand(), a.auditCommand(), a.explainCommand(), a.keeperCommand())
+	root.AddCommand(a.versionCommand(), a.doctorCommand(), a.setupCommand(), a.reapCommand(), a.policyCommand(), a.demoCommand(), a.keeperCommand())
 	return root
 }
 
@@ -127,12 +130,17 @@ func (a *app) fail(err error) {
 // style gives the escape sequences for w: none unless it is a terminal that
 // wants them.
 func (a *app) style(w io.Writer) (bold, plain string) {
-	f, ok := w.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return "", ""
-	}
-	if fi, err := f.Stat(); err != nil || fi.Mode()&os.ModeCharDevice == 0 {
+	if !isTerminal(w) || os.Getenv("NO_COLOR") != "" {
 		return "", ""
 	}
 	return "\x1b[1m", "\x1b[0m"
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	fi, err := f.Stat()
+	return err == nil && fi.Mode()&os.ModeCharDevice != 0
 }

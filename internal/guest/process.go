@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,41 +35,37 @@ func (c *Client) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, err
 	}
 	order.Secrets = pairs(secrets)
 
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	data, err := c.open(ctx, wire.OpData, &wire.Data{Token: order.Token})
+	if err != nil {
+		return nil, c.fail(ctx, "start", err)
 	}
-	var given atomic.Bool // the order, or the will to give it
-	ch := c.give(order, &given)
-	var g giving
+	// From here on the program may run, whether or not ctx has ended.
+	var ctrl opened
+	ch := c.begin(wire.OpExec, order)
 	select {
-	case g = <-ch:
+	case ctrl = <-ch:
 	case <-ctx.Done():
-		if given.CompareAndSwap(false, true) {
-			return nil, ctx.Err() // it never will be
-		}
-		// The program may run, whether or not ctx has ended.
 		select {
-		case g = <-ch:
+		case ctrl = <-ch:
 		case <-time.After(cancelGrace):
-			c.task(func() { (<-ch).close() })
+			go drop(ch)
+			_ = data.Close()
 			return nil, c.unconfirmed(ctx)
 		}
 	}
-	if g.err != nil {
-		return nil, c.fail(ctx, "start", g.err)
+	if ctrl.err != nil {
+		_ = data.Close()
+		return nil, c.fail(ctx, "start", ctrl.err)
 	}
 	p := &process{
-		c: c, ctrl: g.ctrl, data: g.data, frames: wire.NewFrames(g.data), reading: make(chan struct{}, 1),
+		c: c, ctrl: ctrl.s, data: data, frames: wire.NewFrames(data), reading: make(chan struct{}, 1),
 		started: make(chan struct{}), exited: make(chan struct{}), noStdin: make(chan struct{}), over: make(chan struct{}),
 	}
 	p.in = &stdin{p: p}
 	if !cmd.Stdin {
 		p.stdinClosed()
 	}
-	if !c.task(p.watch) {
-		g.close()
-		return nil, c.fail(ctx, "start", yamux.ErrSessionShutdown)
-	}
+	go p.watch()
 	select {
 	case <-p.started:
 		return p, nil
@@ -80,61 +75,20 @@ func (c *Client) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, err
 			return p, nil
 		default:
 		}
-		_ = p.data.Close()
+		_ = data.Close()
 		return nil, c.fail(ctx, "start", p.err)
 	case <-ctx.Done():
 	}
 	// Our half of the control stream ending is the order to kill; the
 	// guest's half ending says that it is done.
 	_ = p.ctrl.Close()
-	_ = p.data.Close()
+	_ = data.Close()
 	select {
 	case <-p.over:
 		return nil, ctx.Err()
 	case <-time.After(cancelGrace):
 		return nil, c.unconfirmed(ctx)
 	}
-}
-
-// giving is what becomes of an order: its two streams, or why there are none.
-type giving struct {
-	data, ctrl *yamux.Stream
-	err        error
-}
-
-func (g giving) close() {
-	if g.err == nil {
-		_ = g.ctrl.Close()
-		_ = g.data.Close()
-	}
-}
-
-// give opens a program's two streams and sends its order, in one piece, unless
-// given was set by somebody else before. Yamux bounds it in time, no context
-// interrupts it.
-func (c *Client) give(order *wire.Exec, given *atomic.Bool) <-chan giving {
-	ch := make(chan giving, 1)
-	ok := c.task(func() {
-		defer c.out.Hold()()
-		data, err := c.begin(wire.OpData, &wire.Data{Token: order.Token})
-		if err != nil {
-			ch <- giving{err: err}
-			return
-		}
-		if !given.CompareAndSwap(false, true) {
-			_ = data.Close()
-			return
-		}
-		ctrl, err := c.begin(wire.OpExec, order)
-		if err != nil {
-			_ = data.Close()
-		}
-		ch <- giving{data, ctrl, err}
-	})
-	if !ok {
-		ch <- giving{err: yamux.ErrSessionShutdown}
-	}
-	return ch
 }
 
 // unconfirmed is a cancelled start of which the guest did not say, in time,
@@ -215,13 +169,14 @@ func (p *process) Recv(ctx context.Context) (driver.Chunk, error) {
 		return driver.Chunk{}, ctx.Err()
 	}
 	defer bind(ctx, p.data.SetReadDeadline)()
+	buf := make([]byte, 32<<10)
 	for {
-		tag, data, err := p.frames.Next()
+		tag, n, err := p.frames.Read(buf)
 		switch {
-		case len(data) > 0 && tag == wire.TagStdout:
-			return driver.Chunk{Stream: driver.Stdout, Data: data}, nil
-		case len(data) > 0 && tag == wire.TagStderr:
-			return driver.Chunk{Stream: driver.Stderr, Data: data}, nil
+		case n > 0 && tag == wire.TagStdout:
+			return driver.Chunk{Stream: driver.Stdout, Data: buf[:n]}, nil
+		case n > 0 && tag == wire.TagStderr:
+			return driver.Chunk{Stream: driver.Stderr, Data: buf[:n]}, nil
 		case errors.Is(err, io.EOF):
 			_ = p.data.Close()
 			return driver.Chunk{}, io.EOF

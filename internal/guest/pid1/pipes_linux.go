@@ -3,7 +3,7 @@ package pid1
 import (
 	"io"
 	"os"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -89,20 +89,12 @@ func (p *pipes) close() {
 
 // pumps move a program's bytes while it runs.
 type pumps struct {
-	p       *pipes
-	running atomic.Int32  // pumps of output
-	drained chan struct{} // closed when none is
+	p   *pipes
+	out sync.WaitGroup
 }
 
 func (p *pipes) pump(data *yamux.Stream, x *execution) *pumps {
-	ps := &pumps{p: p, drained: make(chan struct{})}
-	ended := func() {
-		if ps.running.Add(-1) == 0 {
-			close(ps.drained)
-		}
-	}
-	ps.running.Store(1)
-	defer ended()
+	ps := &pumps{p: p}
 	go func() {
 		if p.in != nil {
 			feed(p.in, data, x)
@@ -111,11 +103,7 @@ func (p *pipes) pump(data *yamux.Stream, x *execution) *pumps {
 	}()
 	for tag, f := range map[wire.Tag]*os.File{wire.TagStdout: p.out, wire.TagStderr: p.err} {
 		if f != nil {
-			ps.running.Add(1)
-			go func() {
-				defer ended()
-				drain(f, data, tag)
-			}()
+			ps.out.Go(func() { drain(f, data, tag) })
 		}
 	}
 	return ps
@@ -131,7 +119,7 @@ func (ps *pumps) finish() {
 			_ = f.SetReadDeadline(time.Now().Add(drainGrace))
 		}
 	}
-	<-ps.drained
+	ps.out.Wait()
 }
 
 // hangUp drops what still comes until the host closes the stream, which ends

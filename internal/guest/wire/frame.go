@@ -66,48 +66,16 @@ func NewFrames(r io.Reader) *Frames { return &Frames{r: bufio.NewReaderSize(r, 3
 // Read gives the next piece of content and whose it is. At TagEnd it returns
 // io.EOF, at TagError the Failure; both are final.
 func (f *Frames) Read(b []byte) (Tag, int, error) {
-	if err := f.begin(); err != nil {
-		return 0, 0, err
-	}
-	n, err := f.r.Read(b[:min(len(b), f.left)])
-	f.left -= n
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return f.tag, n, err
-}
-
-// pieceMost bounds what Next returns.
-const pieceMost = 32 << 10
-
-// Next is Read into memory of its own, no more than the piece needs.
-func (f *Frames) Next() (Tag, []byte, error) {
-	if err := f.begin(); err != nil {
-		return 0, nil, err
-	}
-	if _, err := f.r.Peek(1); err == nil { // what has come, not what was announced
-		b := make([]byte, min(f.left, max(f.r.Buffered(), 1), pieceMost))
-		tag, n, err := f.Read(b)
-		return tag, b[:n], err
-	} else if err == io.EOF {
-		return 0, nil, io.ErrUnexpectedEOF
-	} else {
-		return 0, nil, err
-	}
-}
-
-// begin reads on to a frame with content.
-func (f *Frames) begin() error {
 	for f.left == 0 {
 		if f.err != nil {
-			return f.err
+			return 0, 0, f.err
 		}
 		head, err := f.r.Peek(frameHead)
 		if err != nil {
 			if err == io.EOF { // the end is a frame; this is a cut
 				err = io.ErrUnexpectedEOF
 			}
-			return err
+			return 0, 0, err
 		}
 		tag, n := Tag(head[0]), binary.BigEndian.Uint32(head[1:])
 		switch {
@@ -125,7 +93,12 @@ func (f *Frames) begin() error {
 		}
 		f.tag, f.left = tag, int(n)
 	}
-	return nil
+	n, err := f.r.Read(b[:min(len(b), f.left)])
+	f.left -= n
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return f.tag, n, err
 }
 
 func (f *Frames) failure(n int) error {

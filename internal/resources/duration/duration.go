@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/wish"
 )
 
 // Parse reads a duration; null and unknown are zero, an explicit zero is
@@ -22,11 +22,7 @@ func Parse(field string, v types.String) (time.Duration, error) {
 	if v.IsNull() || v.IsUnknown() {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(v.ValueString())
-	if err != nil || d <= 0 {
-		return 0, driver.Invalid(field, fmt.Sprintf("%q is not a duration above zero", v.ValueString()), `write a number and a unit, as "300s", "5m" or "1h30m"`)
-	}
-	return d, nil
+	return wish.Duration(field, v.ValueString())
 }
 
 // Format writes d as briefly as it can be read back: "5m", not "5m0s".

@@ -3,14 +3,13 @@ package network
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
-	"golang.org/x/net/idna"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/wish"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -106,7 +105,7 @@ func (e *Expanded) rule(at string, r Rule) (driver.Rule, error) {
 	case r.Host.IsUnknown():
 		e.unknown(at + ".host")
 	case !r.Host.IsNull():
-		host, err := ascii(at+".host", r.Host.ValueString())
+		host, err := wish.Host(at+".host", r.Host.ValueString())
 		out.Host = host
 		errs = append(errs, err)
 	}
@@ -121,15 +120,7 @@ func (e *Expanded) rule(at string, r Rule) (driver.Rule, error) {
 	if err := driver.Join(errs...); err != nil || !known {
 		return out, err
 	}
-	// The rest of the grammar is Canonical's, told here for the rule alone, so
-	// that one bad rule does not hide what is wrong with another.
-	if _, err := driver.Canonical([]driver.Rule{out}); err != nil {
-		for _, p := range driver.Problems(err) {
-			moved := *p
-			moved.Field = at + p.Field[len("network.egress[0]"):]
-			errs = append(errs, &moved)
-		}
-	}
+	errs = append(errs, wish.Rule(at, out))
 	return out, driver.Join(errs...)
 }
 
@@ -146,47 +137,14 @@ func (e *Expanded) ports(at string, set types.Set) ([]uint16, error) {
 			e.unknown(at)
 			return nil, nil
 		}
-		v := n.ValueInt64()
-		if n.IsNull() || v < 1 || v > math.MaxUint16 {
-			return nil, driver.Invalid(at, fmt.Sprintf("%d is not a port", v), "list ports between 1 and 65535, or leave ports out for 80 and 443")
+		port, err := wish.Port(at, n.ValueInt64()) // null is 0, which is none
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, uint16(v))
+		out = append(out, port)
 	}
 	slices.Sort(out)
 	return out, nil
 }
 
 func (e *Expanded) unknown(at string) { e.Unknown = append(e.Unknown, at) }
-
-// labels maps names to A-labels as browsers look them up, and leaves every
-// other judgement to driver.Canonical.
-var labels = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.VerifyDNSLength(false))
-
-func ascii(field, host string) (string, error) {
-	if len(host) > 4*253 { // no name of 253 ASCII characters is longer in UTF-8
-		return "", driver.Invalid(field, fmt.Sprintf("a name of %d bytes is too long", len(host)), "host names are at most 253 characters")
-	}
-	for i := range len(host) {
-		if host[i] < 0x80 {
-			continue
-		}
-		wild := ""
-		name := host
-		if rest, ok := cutWildcard(host); ok {
-			wild, name = "*.", rest
-		}
-		a, err := labels.ToASCII(name)
-		if err != nil {
-			return "", driver.Invalid(field, fmt.Sprintf("%q is no domain name", host), `write it as an A-label, as "xn--bcher-kva.example"`)
-		}
-		return wild + a, nil
-	}
-	return host, nil
-}
-
-func cutWildcard(host string) (string, bool) {
-	if len(host) > 2 && host[:2] == "*." {
-		return host[2:], true
-	}
-	return host, false
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/judge"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/network"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/wish"
 	"github.com/sandboxio/terraform-provider-sandboxio/policy"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -102,7 +103,7 @@ func (r *templateResource) settle(ctx context.Context, m *model, e expanded, rep
 			}
 		}
 	}
-	in.Resource = policy.FromSpec(info, order(e.template, info), enforced, e.template.Secrets)
+	in.Resource = policy.FromSpec(info, wish.Order(e.template, info), enforced, e.template.Secrets)
 	if report.Judge(ctx, r.site.Policy(), in) || !ok {
 		return false
 	}
@@ -123,24 +124,6 @@ func (r *templateResource) settle(ctx context.Context, m *model, e expanded, rep
 func check(ctx context.Context, b driver.Backend, t sandbox.Template) (driver.Plan, error) {
 	rt := sandbox.New(b, sandbox.Options{Unguarded: "a template is judged apart from the check of what the backend can enforce"})
 	return rt.Check(ctx, sandbox.Spec{Template: &t})
-}
-
-// order is what the policy judges: every default filled in, the rules as they
-// were written, so that findings point at them.
-func order(t sandbox.Template, info driver.Info) driver.Spec {
-	if t.Image == "" {
-		t.Image = info.DefaultImage
-	}
-	if t.Lifetime == 0 {
-		t.Lifetime = driver.DefaultLifetime
-	}
-	if full, err := t.Resources.Resolve(); err == nil {
-		t.Resources = full
-	}
-	return driver.Spec{
-		Image: t.Image, Isolation: t.Isolation, Trust: t.Trust, MultiTenant: t.MultiTenant, Profile: t.Profile, Lifetime: t.Lifetime,
-		Resources: t.Resources, Network: t.Network, Env: t.Env, Labels: t.Labels, Facts: driver.Facts{Reaper: t.Reaper},
-	}
 }
 
 // written moves problems from the canonical order of rules to the one in the

@@ -1,0 +1,227 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// change is one resource of a plan as JSON.
+type change struct {
+	Address string          `json:"address"`
+	Module  string          `json:"module_address"`
+	Mode    string          `json:"mode"`
+	Type    string          `json:"type"`
+	Name    string          `json:"name"`
+	Deposed string          `json:"deposed"`
+	Change  json.RawMessage `json:"change"`
+}
+
+type values struct {
+	Actions         []string `json:"actions"`
+	Before          any      `json:"before"`
+	After           any      `json:"after"`
+	AfterUnknown    any      `json:"after_unknown"`
+	BeforeSensitive any      `json:"before_sensitive"`
+	AfterSensitive  any      `json:"after_sensitive"`
+	Importing       any      `json:"importing"`
+}
+
+// outline is what surrounds the changes, which a first pass collects.
+type outline struct {
+	provider provider
+}
+
+// outlined makes the first pass.
+func (p *Plan) outlined() error {
+	s, err := p.rewind()
+	if err != nil {
+		return err
+	}
+	var (
+		format             string
+		errored, isPlan    bool
+		complete, deferred = true, false
+		config             configuration
+		other              []string
+	)
+	scalar := func(v any) error {
+		raw, err := s.raw(maxName)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(raw, v)
+	}
+	err = s.object(func(key string) error {
+		switch key {
+		case "format_version":
+			return scalar(&format)
+		case "errored":
+			return scalar(&errored)
+		case "complete":
+			return scalar(&complete)
+		case "deferred_changes":
+			deferred = true
+			return s.skip()
+		case "resource_changes", "planned_values":
+			isPlan = true
+			return s.skip()
+		case "configuration":
+			isPlan = true
+			return s.object(func(key string) error {
+				if key != "provider_config" {
+					return s.skip()
+				}
+				raw, err := s.raw(maxValue)
+				if err != nil {
+					return err
+				}
+				return decode(raw, &config.Providers)
+			})
+		}
+		other = append(other, key)
+		return s.skip()
+	})
+	switch {
+	case slices.Contains(other, "remote_plan_format"):
+		return errors.New("a saved plan of HCP Terraform, which holds a link and no values")
+	case slices.Contains(other, "encrypted_data"):
+		return errors.New("an encrypted plan of OpenTofu, which only tofu can read")
+	case err != nil:
+		return err
+	case slices.Contains(other, "values") && !isPlan:
+		return errors.New("the JSON of a state, not of a plan")
+	case !isPlan || format == "":
+		return errors.New("not the JSON of a plan")
+	case !strings.HasPrefix(format, "1."):
+		return fmt.Errorf("the plan has the format %s, and 1.x is understood", format)
+	case errored:
+		return errors.New("the plan failed: Terraform stopped before all of it was planned")
+	}
+	if deferred {
+		p.seen.Notes = append(p.seen.Notes, "some changes are deferred to a later plan, which has to be checked too")
+	} else if !complete {
+		p.seen.Notes = append(p.seen.Notes, "the plan is not complete: what it leaves out, by -target or otherwise, is not judged")
+	}
+	p.outline.provider = config.provider()
+	return nil
+}
+
+// rewind starts a pass from the beginning.
+func (p *Plan) rewind() (*stream, error) {
+	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	s := newStream(p.file)
+	if err := s.fill(); err != nil {
+		return nil, err
+	}
+	if bytes.HasPrefix(s.buf[:s.end], []byte("\xef\xbb\xbf")) {
+		s.pos = 3
+	}
+	return s, nil
+}
+
+// changes makes the second pass.
+func (p *Plan) changes(ctx context.Context) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		s, err := p.rewind()
+		if err != nil {
+			yield(Item{}, err)
+			return
+		}
+		b := &builder{opts: p.opts, source: p.source, provider: p.outline.provider}
+		stop := errors.New("enough")
+		one := func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			raw, err := s.raw(maxValue)
+			if err != nil {
+				return err
+			}
+			if p.opts.Progress != nil {
+				p.opts.Progress(s.offset(), p.size)
+			}
+			i, ok, err := p.item(ctx, b, raw)
+			if err != nil {
+				return err
+			}
+			if ok && !yield(i, nil) {
+				return stop
+			}
+			return nil
+		}
+		err = s.object(func(key string) error {
+			switch key {
+			case "resource_changes":
+				return s.array(one)
+			case "deferred_changes":
+				return s.array(func() error {
+					return s.object(func(key string) error {
+						if key == "resource_change" {
+							return one()
+						}
+						return s.skip()
+					})
+				})
+			}
+			return s.skip()
+		})
+		if err != nil && !errors.Is(err, stop) {
+			if ctx.Err() == nil {
+				err = &driver.Error{Code: driver.CodeInvalid, Op: "read the plan", Err: err}
+			}
+			yield(Item{}, err)
+		}
+	}
+}
+
+// item reads one change; ok is false for what nobody judges.
+func (p *Plan) item(ctx context.Context, b *builder, raw []byte) (i Item, ok bool, err error) {
+	var c change
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return i, false, err
+	}
+	if c.Mode != "managed" {
+		return i, false, nil
+	}
+	known := b.reads(c.Type) != nil
+	p.seen.count(c.Type, known)
+	if !known {
+		return i, false, nil
+	}
+	var v values
+	if err := decode(c.Change, &v); err != nil {
+		return i, false, fmt.Errorf("%s: %w", c.Address, err)
+	}
+	if v.After == nil && v.AfterUnknown != true || c.Deposed != "" || slices.Equal(v.Actions, []string{"forget"}) {
+		p.seen.Deleted++
+		return i, false, nil
+	}
+	p.seen.Judged++
+	noop := slices.Equal(v.Actions, []string{"no-op"})
+	before := node{}
+	if v.Importing == nil && (noop || slices.Equal(v.Actions, []string{"update"})) {
+		before = node{value: v.Before, secret: v.BeforeSensitive}
+	}
+	i = b.build(ctx, c.Type, before, node{value: v.After, unknown: v.AfterUnknown, secret: v.AfterSensitive})
+	i.Unchanged = i.Unchanged || noop && v.Importing == nil
+	i.Address, i.module, i.name = c.Address, module(c.Module), c.Name
+	return i, true, nil
+}
+
+// decode keeps numbers as they are written.
+func decode(raw []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return d.Decode(v)
+}

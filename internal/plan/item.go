@@ -1,0 +1,105 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/policy"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/redact"
+)
+
+// Item is one resource under review.
+type Item struct {
+	Address string // "module.boxes[\"a\"].sandboxio_template.box"
+	Type    string
+	Parts   []Part // what the policy is asked, in order
+	// Unchanged is set when the object exists and the configuration says what
+	// the state says. The policy then warns instead of denying, as the
+	// provider does, so that a rule made stricter stops no unrelated change.
+	Unchanged bool
+	// Problem is what keeps a part of it from being read. What cannot be
+	// judged does not pass.
+	Problem error
+
+	module  []string // names of the calls that lead to its module
+	name    string
+	secrets redact.Redactor
+	source  *Source
+}
+
+// Part is one question to the policy.
+type Part struct {
+	Input policy.Input
+	// Only keeps the findings whose path begins with this word, and of those
+	// only what is certain: the rest of the input was not asked about.
+	Only string
+
+	places map[string][]any // attribute paths by field in the policy's words
+	top    []any            // attribute of every other field; nil is the resource itself
+}
+
+// Keep reports whether a finding of this part counts.
+func (p Part) Keep(f sandbox.Finding) bool {
+	return p.Only == "" || f.Effect == sandbox.Failed || f.Effect != sandbox.Unknown && strings.HasPrefix(f.Path, p.Only)
+}
+
+// Redact takes the resource's sensitive values out of s.
+func (i Item) Redact(s string) string { return i.secrets.String(s) }
+
+// Attribute is what Terraform calls a field of the policy: "network.egress[0]"
+// of a template is "network_policy.egress[0]". "" is the resource itself.
+func (p Part) Attribute(field string) string { return attribute(p.lookup(field)) }
+
+// Place is where a field of the part was written.
+func (i Item) Place(p Part, field string) Place {
+	return i.source.find(i.module, i.Type, i.name, p.lookup(field))
+}
+
+// lookup is the attribute path for a field, or for the nearest that holds it.
+func (p Part) lookup(field string) []any {
+	for at := field; at != ""; {
+		if found, ok := p.places[at]; ok {
+			return found
+		}
+		cut := strings.LastIndexAny(at, ".[")
+		if cut < 0 {
+			break
+		}
+		// A quoted key may hold dots and brackets of its own.
+		if open := strings.Index(at, `["`); open >= 0 && open < cut && strings.HasSuffix(at, `"]`) {
+			cut = open
+		}
+		at = at[:cut]
+	}
+	return p.top
+}
+
+// attribute writes a path as Terraform does.
+func attribute(p []any) string {
+	var b strings.Builder
+	for i, step := range p {
+		switch s := step.(type) {
+		case int:
+			b.WriteString("[" + strconv.Itoa(s) + "]")
+		case string:
+			switch {
+			case !isName(s):
+				fmt.Fprintf(&b, "[%q]", s)
+			case i > 0:
+				b.WriteString("." + s)
+			default:
+				b.WriteString(s)
+			}
+		}
+	}
+	return b.String()
+}
+
+func isName(s string) bool {
+	return s != "" && !slices.ContainsFunc([]rune(s), func(c rune) bool {
+		return (c < 'a' || c > 'z') && c != '_' && (c < '0' || c > '9')
+	})
+}

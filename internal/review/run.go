@@ -1,0 +1,165 @@
+package review
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/plan"
+	"github.com/sandboxio/terraform-provider-sandboxio/policy"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+)
+
+// Options say what counts.
+type Options struct {
+	Baseline map[string]bool // fingerprints of findings that are known
+	Excerpts bool            // keep lines of the source
+}
+
+// job is one resource on its way to a worker; done gets the answer, once.
+type job struct {
+	item plan.Item
+	err  error
+	done chan answer
+}
+
+type answer struct {
+	findings []Finding
+	rules    []string
+	err      error
+}
+
+// Run has the policy judge every resource of a plan. Resources are judged at
+// the same time, as many as there are processors, and reported in the plan's
+// order.
+func Run(ctx context.Context, p *plan.Plan, e *policy.Engine, o Options) (*Report, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	workers := runtime.GOMAXPROCS(0)
+	jobs, ordered := make(chan *job), make(chan *job, 4*workers)
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer cancel()
+	for range workers {
+		wait.Go(func() {
+			for j := range jobs {
+				j.done <- judge(ctx, p, e, j.item, o)
+			}
+		})
+	}
+	wait.Go(func() {
+		defer close(ordered)
+		defer close(jobs)
+		for item, err := range p.Items(ctx) {
+			j := &job{item: item, err: err, done: make(chan answer, 1)}
+			select {
+			case ordered <- j:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+			select {
+			case jobs <- j:
+			case <-ctx.Done():
+				j.done <- answer{err: ctx.Err()}
+				return
+			}
+		}
+	})
+	r := &Report{Decision: sandbox.Allow, Policy: e.Digest()}
+	ran, seen := map[string]bool{}, map[string]int{}
+	for j := range ordered {
+		if j.err != nil {
+			return nil, j.err
+		}
+		a := <-j.done
+		if a.err != nil {
+			return nil, a.err
+		}
+		for _, id := range a.rules {
+			ran[id] = true
+		}
+		for _, f := range a.findings {
+			if seen[f.Fingerprint]++; seen[f.Fingerprint] > 1 {
+				f.Fingerprint += fmt.Sprintf("-%d", seen[f.Fingerprint])
+			}
+			f.Known = o.Baseline[f.Fingerprint]
+			if f.Counts() && rank(f.Effect) < rank(r.Decision) {
+				r.Decision = f.Effect
+			}
+			ran[f.Rule] = true
+			r.Findings = append(r.Findings, f)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.Seen = p.Seen()
+	for _, info := range e.Rules() {
+		if ran[info.ID] {
+			r.Rules = append(r.Rules, info)
+		}
+	}
+	return r, r.Seen.Nothing()
+}
+
+// unreadable is the rule for what cannot be judged.
+const unreadable = "SBX-POL-002"
+
+func judge(ctx context.Context, p *plan.Plan, e *policy.Engine, item plan.Item, o Options) (a answer) {
+	add := func(part plan.Part, f sandbox.Finding) {
+		out := Finding{Finding: f, Address: item.Address, Type: item.Type, Attribute: part.Attribute(f.Path), Place: item.Place(part, f.Path)}
+		if item.Unchanged && (f.Effect == sandbox.Deny || f.Effect == sandbox.Failed) {
+			out.Effect, out.Unchanged = sandbox.Warn, true
+		}
+		out.Message, out.Path, out.Attribute = item.Redact(f.Message), item.Redact(f.Path), item.Redact(out.Attribute)
+		out.Fingerprint = fingerprint(out)
+		if o.Excerpts {
+			out.Excerpt = excerpt(p, item, out)
+		}
+		a.findings = append(a.findings, out)
+	}
+	failed := func(part plan.Part, err error) {
+		for _, info := range e.Rules() {
+			if info.ID == unreadable {
+				for _, f := range problems(err) {
+					f.Rule, f.Title, f.Severity, f.Effect, f.Page = info.ID, info.Title, info.Severity, sandbox.Failed, info.Page
+					f.Remediation = cmp.Or(f.Remediation, info.Remediation)
+					add(part, f)
+				}
+			}
+		}
+	}
+	if item.Problem != nil {
+		failed(item.Parts[0], item.Problem)
+		return a
+	}
+	for _, part := range item.Parts {
+		part.Input.Address = item.Address
+		v, err := e.Judge(ctx, part.Input)
+		if err != nil {
+			if ctx.Err() != nil {
+				return answer{err: ctx.Err()}
+			}
+			failed(part, err)
+			continue
+		}
+		a.rules = append(a.rules, v.Rules...)
+		for _, f := range v.Findings {
+			if part.Keep(f) {
+				add(part, f)
+			}
+		}
+	}
+	slices.SortStableFunc(a.findings, func(x, y Finding) int {
+		return cmp.Or(cmp.Compare(rank(x.Effect), rank(y.Effect)),
+			cmp.Compare(slices.Index(severities, x.Severity), slices.Index(severities, y.Severity)), strings.Compare(x.Rule, y.Rule))
+	})
+	return a
+}

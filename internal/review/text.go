@@ -1,0 +1,106 @@
+package review
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+)
+
+// Text writes the report for people, by resource.
+func (r *Report) Text(to io.Writer, s Style) error {
+	w := bufio.NewWriter(to)
+	last := ""
+	for i := 0; i < len(r.Findings); i++ {
+		f := r.Findings[i]
+		if f.Known {
+			continue
+		}
+		if f.Address != last {
+			if last != "" {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintf(w, "%s%s%s\n", s.Bold, line(f.Address), s.Plain)
+			last = f.Address
+		}
+		if f.Effect == sandbox.Unknown {
+			n := 1 // rules that wait for the same value are told together
+			var rules []string
+			for rules = []string{f.Rule}; i+n < len(r.Findings) && sameWait(f, r.Findings[i+n]); n++ {
+				if next := r.Findings[i+n].Rule; next != rules[len(rules)-1] {
+					rules = append(rules, next)
+				}
+			}
+			i += n - 1
+			f.Rule, f.Title = strings.Join(rules, ", "), ""
+		}
+		f.text(w, s)
+	}
+	if last != "" {
+		fmt.Fprintln(w)
+	}
+	for _, n := range r.Seen.Notes {
+		fmt.Fprintf(w, "Note: %s\n", line(n))
+	}
+	if r.Seen.Deleted > 0 {
+		fmt.Fprintf(w, "Note: %s only go away, which is not judged\n", count(r.Seen.Deleted, "resource"))
+	}
+	fmt.Fprintf(w, "%s%s%s\n", s.Bold, r.Summary(), s.Plain)
+	return w.Flush()
+}
+
+func sameWait(a, b Finding) bool {
+	return b.Effect == sandbox.Unknown && !b.Known && a.Address == b.Address && a.Message == b.Message
+}
+
+func (f Finding) text(w io.Writer, s Style) {
+	colour, word := s.Yellow, string(f.Effect)
+	if f.Effect == sandbox.Deny || f.Effect == sandbox.Failed {
+		colour = s.Red
+	}
+	if f.Effect == sandbox.Unknown {
+		word = "not decided"
+	}
+	fmt.Fprintf(w, "  %s%s%s %s", colour, word, s.Plain, f.Rule)
+	if f.Title != "" {
+		fmt.Fprintf(w, ": %s (%s)", line(f.Title), f.Severity)
+	}
+	fmt.Fprintln(w)
+	if at := f.at(); at != "" {
+		fmt.Fprintf(w, "    at %s\n", at)
+	}
+	for _, l := range f.Excerpt {
+		fmt.Fprintf(w, "    %5d | %s\n", l.Number, printable(strings.ReplaceAll(l.Text, "\t", "  ")))
+		if l.From > 0 && l.To > l.From && !strings.ContainsRune(l.Text, '\t') {
+			fmt.Fprintf(w, "          | %s%s\n", strings.Repeat(" ", l.From-1), strings.Repeat("^", l.To-l.From))
+		}
+	}
+	if f.Attribute != "" {
+		fmt.Fprintf(w, "    %s: %s\n", line(f.Attribute), line(f.Message))
+	} else {
+		fmt.Fprintf(w, "    %s\n", line(f.Message))
+	}
+	if f.Unchanged {
+		fmt.Fprintf(w, "    The object exists and does not change, so this denies nothing yet.\n")
+	}
+	if f.Remediation != "" && f.Effect != sandbox.Unknown {
+		fmt.Fprintf(w, "    Fix: %s\n", line(f.Remediation))
+	}
+}
+
+// at is the place, and how the module was reached.
+func (f Finding) at() string {
+	if f.Place.File == "" {
+		return ""
+	}
+	s := fmt.Sprintf("%s:%d:%d", line(f.Place.File), f.Place.Line, f.Place.Column)
+	if !f.Place.Exact {
+		s += " (nearest)"
+	}
+	for i := len(f.Place.Calls) - 1; i >= 0; i-- {
+		s += fmt.Sprintf(", called at %s:%d", line(f.Place.Calls[i].File), f.Place.Calls[i].Line)
+	}
+	return s
+}

@@ -1,0 +1,141 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// TestResult is the outcome of one test.
+type TestResult struct {
+	Name string `json:"name"` // "custom.acme.registry_test.test_fail_other_registry"
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Pass bool   `json:"pass"`
+	Err  string `json:"error,omitempty"` // why it could not be evaluated
+}
+
+// Test runs the tests of a set: each rule test_… in its *_test.rego files
+// passes when it is true. The set itself is loaded first, as [Load] does, so
+// that tests of rules that would be refused prove nothing. Tests may use "with".
+// Code: invalid; a set without tests is an error too.
+func Test(ctx context.Context, src Source) ([]TestResult, error) {
+	bad := func(err error, fix string) ([]TestResult, error) {
+		return nil, &driver.Error{Code: driver.CodeInvalid, Op: "test policy", Field: "policy.sources", Err: fmt.Errorf("%s: %w", src.Dir, err), Hint: fix}
+	}
+	files, err := src.read()
+	if err != nil {
+		return nil, err
+	}
+	rs, err := compile(src.Name, files)
+	if err != nil {
+		return bad(err, "mend the rules; their tests prove nothing as they are")
+	}
+	params, err := choose(rs.rules, nil)
+	if err != nil {
+		return nil, err
+	}
+	modules, names, err := testModules(src, files)
+	if err != nil {
+		return bad(err, "mend the tests")
+	}
+	if len(names) == 0 {
+		return bad(errors.New("no tests: there is no rule test_… in a *_test.rego file"), "write tests that pass, fail and are unknown for each rule")
+	}
+	schema, err := inputSchema()
+	if err != nil {
+		return nil, err
+	}
+	c := ast.NewCompiler().WithStrict(true).WithCapabilities(capabilities()).WithSchemas(schema).WithUseTypeCheckAnnotations(true)
+	if c.Compile(modules); c.Failed() {
+		return bad(c.Errors, "mend the tests")
+	}
+	store := inmem.NewFromObject(map[string]any{"params": params.values})
+	for i := range names {
+		t := &names[i]
+		q := &query{}
+		q.prepared, err = rego.New(rego.Query("answers := {\"pass\": data."+t.Name+"}"), rego.Compiler(c), rego.Store(store), rego.StrictBuiltinErrors(true)).PrepareForEval(ctx)
+		if err != nil {
+			return nil, err
+		}
+		answers, err := q.eval(ctx, map[string]any{})
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, errNoAnswer): // undefined is not true
+		case err != nil:
+			t.Err = err.Error()
+		default:
+			t.Pass = answers["pass"] == true
+		}
+	}
+	return names, nil
+}
+
+// testModules parses the set with its tests, and names the tests in order.
+func testModules(src Source, files map[string]string) (map[string]*ast.Module, []TestResult, error) {
+	modules := map[string]*ast.Module{}
+	var tests []TestResult
+	all := maps.Clone(files)
+	root, err := os.OpenRoot(src.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, "_test.rego"):
+			return nil
+		}
+		info, err := fs.Stat(root.FS(), name)
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() || info.Size() > maxBytes || len(all) > 2*maxFiles {
+			return fmt.Errorf("%s: too large, too many, or no regular file", name)
+		}
+		raw, err := fs.ReadFile(root.FS(), name)
+		all[name] = string(raw)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		m, err := ast.ParseModuleWithOpts(filepath.ToSlash(name), all[name], ast.ParserOptions{ProcessAnnotation: true, RegoVersion: ast.RegoV1, Capabilities: capabilities()})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		modules[name] = m
+		if !strings.HasSuffix(name, "_test.rego") {
+			continue
+		}
+		seen := map[string]bool{}
+		for _, r := range m.Rules {
+			rule := string(r.Head.Name)
+			if strings.HasPrefix(rule, "test_") && !seen[rule] {
+				seen[rule] = true
+				tests = append(tests, TestResult{Name: strings.TrimPrefix(m.Package.Path.String(), "data.") + "." + rule, File: name, Line: r.Location.Row})
+			}
+		}
+	}
+	return modules, tests, errors.Join(errs...)
+}
