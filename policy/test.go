@@ -35,11 +35,11 @@ func Test(ctx context.Context, src Source) ([]TestResult, error) {
 	bad := func(err error, fix string) ([]TestResult, error) {
 		return nil, &driver.Error{Code: driver.CodeInvalid, Op: "test policy", Field: "policy.sources", Err: fmt.Errorf("%s: %w", src.Dir, err), Hint: fix}
 	}
-	files, err := src.read()
+	c, err := src.read()
 	if err != nil {
 		return nil, err
 	}
-	rs, err := compile(src.Name, files)
+	rs, err := compile(src.Name, c.files)
 	if err != nil {
 		return bad(err, "mend the rules; their tests prove nothing as they are")
 	}
@@ -47,7 +47,7 @@ func Test(ctx context.Context, src Source) ([]TestResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	modules, names, err := testModules(src, files)
+	modules, names, err := testModules(src, c.files)
 	if err != nil {
 		return bad(err, "mend the tests")
 	}
@@ -58,15 +58,15 @@ func Test(ctx context.Context, src Source) ([]TestResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := ast.NewCompiler().WithStrict(true).WithCapabilities(capabilities()).WithSchemas(schema).WithUseTypeCheckAnnotations(true)
-	if c.Compile(modules); c.Failed() {
-		return bad(c.Errors, "mend the tests")
+	all := ast.NewCompiler().WithStrict(true).WithCapabilities(capabilities()).WithSchemas(schema).WithUseTypeCheckAnnotations(true)
+	if all.Compile(modules); all.Failed() {
+		return bad(all.Errors, "mend the tests")
 	}
 	store := inmem.NewFromObject(map[string]any{"params": params.values})
 	for i := range names {
 		t := &names[i]
 		q := &query{}
-		q.prepared, err = rego.New(rego.Query("answers := {\"pass\": data."+t.Name+"}"), rego.Compiler(c), rego.Store(store), rego.StrictBuiltinErrors(true)).PrepareForEval(ctx)
+		q.prepared, err = rego.New(rego.Query("answers := {\"pass\": data."+t.Name+"}"), rego.Compiler(all), rego.Store(store), rego.StrictBuiltinErrors(true)).PrepareForEval(ctx)
 		if err != nil {
 			return nil, err
 		}

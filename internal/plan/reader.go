@@ -14,6 +14,7 @@ import (
 type reader struct {
 	places    map[string][]any
 	top       []any
+	name      string // of the template, network policy or schedule, if known
 	unknown   []string
 	sensitive []string
 	errs      []error
@@ -24,7 +25,7 @@ func newReader() *reader { return &reader{places: map[string][]any{}} }
 // part is the question about what was read.
 func (r *reader) part(k policy.Kind, res policy.Resource) Part {
 	return Part{
-		Input:  policy.Input{Kind: k, Stage: policy.StageFile, Resource: res, Unknown: r.unknown, Sensitive: r.sensitive},
+		Input:  policy.Input{Kind: k, Stage: policy.StageFile, Name: r.name, Resource: res, Unknown: r.unknown, Sensitive: r.sensitive},
 		places: r.places, top: r.top,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/wish"
@@ -18,6 +19,8 @@ var everything = []string{
 	"secrets", "labels", "reaper", "detached", "owner", "tenant", "schedule",
 }
 
+var bareDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
 // owner is what the provider writes on the sandboxes it makes.
 const owner = "terraform"
 
@@ -26,9 +29,10 @@ const owner = "terraform"
 func (b *builder) sandbox(ctx context.Context, r *reader, root node) []Part {
 	var parts []Part
 	if order := b.order(ctx, r, root); order != nil {
+		r.name = order.Template
 		parts = append(parts, r.part(policy.KindSandbox, policy.FromRequest(*order).Resource))
 	} else {
-		parts = append(parts, r.part(policy.KindSandbox, policy.Resource{}))
+		parts = append(parts, r.part(policy.KindSandbox, policy.FromSpec(driver.Info{}, driver.Spec{}, driver.Plan{}, nil)))
 	}
 	if start := root.get("start"); !start.isNull() && !start.isUnknown() {
 		parts = append(parts, command(r, start))
@@ -52,6 +56,11 @@ func (b *builder) order(ctx context.Context, r *reader, root node) *sandbox.Requ
 	if text.isUnknown() || lifetime.isUnknown() || backend.isUnknown() || len(r.unknown) > 0 {
 		// The runtime makes one order of template and wish, so nothing of it
 		// is known before all of it is.
+		r.unknown, r.sensitive = append(slices.Clone(everything), "env"), nil
+		return nil
+	}
+	if bareDigest.MatchString(text.str()) {
+		// All that the state knows after an import.
 		r.unknown, r.sensitive = append(slices.Clone(everything), "env"), nil
 		return nil
 	}
@@ -81,6 +90,7 @@ func (b *builder) order(ctx context.Context, r *reader, root node) *sandbox.Requ
 // arguments, as the provider has them judged.
 func command(r *reader, start node) Part {
 	own := newReader()
+	own.name = r.name
 	var out policy.Resource
 	values := own.stringMap("env", start.get("env"))
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -44,6 +44,7 @@ func (b *builder) template(ctx context.Context, r *reader, root node) []Part {
 func (b *builder) written(r *reader, n node) sandbox.Template {
 	var t sandbox.Template
 	t.Name = n.get("name").str() // no rule reads it
+	r.name, r.places["name"] = t.Name, n.get("name").path
 	t.Backend = r.text("backend", b.named(n.get("backend")))
 	t.Image = r.text("image", n.get("image"))
 	t.Reaper = r.text("reaper", n.get("reaper"))
@@ -83,6 +84,7 @@ func (b *builder) written(r *reader, n node) sandbox.Template {
 
 // networkPolicy reads a sandboxio_network_policy.
 func networkPolicy(r *reader, root node) []Part {
+	r.name = root.get("name").str()
 	n := r.network(root)
 	return []Part{r.part(policy.KindNetworkPolicy, policy.Resource{Network: policy.NetworkOf(n)})}
 }
@@ -92,6 +94,7 @@ func (b *builder) schedule(r *reader, root node) []Part {
 	var s driver.Schedule
 	var err error
 	s.Name = root.get("name").str()
+	r.name = s.Name
 	s.Cron = r.text("schedule.cron", root.get("cron"))
 	s.DryRun = r.flag("schedule.dry_run", root.get("dry_run"))
 	if text := r.text("schedule.interval_seconds", root.get("interval")); text != "" {

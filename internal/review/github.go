@@ -31,7 +31,7 @@ func (r *Report) GitHub(to io.Writer) error {
 				at += fmt.Sprintf("col=%d,endColumn=%d,", p.Column, p.EndColumn)
 			}
 		}
-		fmt.Fprintf(w, "::%s %stitle=%s::%s\n", level, at, property(f.Rule+": "+line(f.Title)), data(line(f.Address)+": "+sentence(f)))
+		fmt.Fprintf(w, "::%s %stitle=%s::%s\n", level, at, property(f.Rule+": "+line(f.Title)), data(strings.TrimPrefix(line(f.Address)+": ", ": ")+sentence(f)))
 	}
 	fmt.Fprintf(w, "%s\n", data(r.Summary()))
 	return w.Flush()

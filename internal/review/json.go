@@ -45,7 +45,8 @@ type entry struct {
 	Page        string           `json:"page"`
 	Fingerprint string           `json:"fingerprint"`
 	Unchanged   bool             `json:"unchanged"`
-	Known       bool             `json:"known"` // in the baseline
+	Known       bool             `json:"known"`  // in the baseline
+	Waiver      *sandbox.Waiver  `json:"waiver"` // not null if and only if the effect is "waived"
 }
 
 type document struct {
@@ -72,7 +73,7 @@ func (r *Report) JSON(w io.Writer) error {
 		e := entry{
 			Rule: f.Rule, Title: f.Title, Severity: f.Severity, Effect: f.Effect, Message: f.Message, Address: f.Address, Type: f.Type,
 			Attribute: f.Attribute, Path: f.Path, Remediation: f.Remediation, Page: f.Page, Fingerprint: f.Fingerprint,
-			Unchanged: f.Unchanged, Known: f.Known,
+			Unchanged: f.Unchanged, Known: f.Known, Waiver: f.Waiver,
 		}
 		if p := f.Place; p.File != "" {
 			e.Place = &place{p.File, p.Line, p.Column, p.EndLine, p.EndColumn, p.Exact, []call{}}

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"encoding/xml"
 	"io"
 	"strings"
@@ -52,11 +53,11 @@ func (r *Report) JUnit(w io.Writer) error {
 	summary := junitSuite{Name: "sandboxio", Cases: []junitCase{{Name: r.Summary(), Class: "sandboxio"}}}
 	all.Suites = append(all.Suites, summary)
 	for _, f := range r.Findings {
-		if n := len(all.Suites); n == 1 || all.Suites[n-1].Name != line(f.Address) {
-			all.Suites = append(all.Suites, junitSuite{Name: line(f.Address)})
+		if n := len(all.Suites); n == 1 || all.Suites[n-1].Name != f.suite() {
+			all.Suites = append(all.Suites, junitSuite{Name: f.suite()})
 		}
 		s := &all.Suites[len(all.Suites)-1]
-		c := junitCase{Name: f.Rule + " " + line(f.Title), Class: line(f.Address), File: f.Place.File, Line: f.Place.Line}
+		c := junitCase{Name: f.Rule + " " + line(f.Title), Class: f.suite(), File: f.Place.File, Line: f.Place.Line}
 		if f.Attribute != "" {
 			c.Name += " [" + line(f.Attribute) + "]"
 		}
@@ -64,6 +65,9 @@ func (r *Report) JUnit(w io.Writer) error {
 		switch {
 		case f.Known:
 			c.Skipped = &junitFailure{Message: "in the baseline: " + line(f.Message)}
+			s.Skipped++
+		case f.Waiver != nil:
+			c.Skipped = &junitFailure{Message: line(f.Waiver.String())}
 			s.Skipped++
 		case f.Effect == sandbox.Failed:
 			c.Error = said
@@ -98,3 +102,5 @@ func (r *Report) JUnit(w io.Writer) error {
 	_, err := io.WriteString(w, "\n")
 	return err
 }
+
+func (f Finding) suite() string { return cmp.Or(line(f.Address), "the policy's own settings") }

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -56,8 +57,8 @@ func (r *Report) Markdown(w io.Writer) error {
 	section("Denied", false, sandbox.Failed, sandbox.Deny)
 	section("Not decided before apply", true, sandbox.Unknown)
 	section("Warnings", true, sandbox.Warn)
-	if n := r.known(); n > 0 {
-		fmt.Fprintf(&b, "\n%s in the baseline.\n", count(n, "finding"))
+	if known, waived := r.silent(); known+waived > 0 {
+		fmt.Fprintf(&b, "\n%s waived, %d in the baseline.\n", count(waived, "finding"), known)
 	}
 	for _, n := range r.Seen.Notes {
 		fmt.Fprintf(&b, "\nNote: %s.\n", cell(n))
@@ -80,7 +81,7 @@ func (f Finding) row() string {
 	if f.Page != "" {
 		rule = fmt.Sprintf("[%s](%s)", rule, f.Page)
 	}
-	where := code(f.Address)
+	where := code(cmp.Or(f.Address, "the policy's own settings"))
 	if f.Place.File != "" {
 		where += fmt.Sprintf("<br>%s", code(fmt.Sprintf("%s:%d", f.Place.File, f.Place.Line)))
 	}

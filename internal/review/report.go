@@ -43,10 +43,12 @@ type Line struct {
 }
 
 // Counts reports whether the finding has a say in the decision.
-func (f Finding) Counts() bool { return !f.Known && f.Effect != sandbox.Allow }
+func (f Finding) Counts() bool {
+	return !f.Known && f.Effect != sandbox.Allow && f.Effect != sandbox.Waived
+}
 
 // order of decisions, worst first.
-var order = []sandbox.Decision{sandbox.Failed, sandbox.Deny, sandbox.Unknown, sandbox.Warn, sandbox.Allow}
+var order = []sandbox.Decision{sandbox.Failed, sandbox.Deny, sandbox.Unknown, sandbox.Warn, sandbox.Waived, sandbox.Allow}
 
 func rank(d sandbox.Decision) int {
 	if i := slices.Index(order, d); i >= 0 {
@@ -75,25 +77,29 @@ func (r *Report) Count(effects ...sandbox.Decision) int {
 	return n
 }
 
-func (r *Report) known() int {
-	n := 0
+// silent gives the number of findings that do not count, by why.
+func (r *Report) silent() (known, waived int) {
 	for _, f := range r.Findings {
-		if f.Known {
-			n++
+		switch {
+		case f.Known:
+			known++
+		case f.Effect == sandbox.Waived:
+			waived++
 		}
 	}
-	return n
+	return known, waived
 }
 
 // Summary is one line.
 func (r *Report) Summary() string {
 	s := fmt.Sprintf("%s: %s judged by %s", r.Decision, count(r.Seen.Judged, "resource"), count(len(r.Rules), "rule"))
+	known, waived := r.silent()
 	for _, c := range []struct {
 		n    int
 		what string
 	}{
 		{r.Count(sandbox.Failed, sandbox.Deny), "denied"}, {r.Count(sandbox.Unknown), "not decided"},
-		{r.Count(sandbox.Warn), "warned of"}, {r.known(), "known before"},
+		{r.Count(sandbox.Warn), "warned of"}, {waived, "waived"}, {known, "known before"},
 	} {
 		if c.n > 0 {
 			s += fmt.Sprintf(", %d %s", c.n, c.what)

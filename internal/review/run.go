@@ -74,6 +74,25 @@ func Run(ctx context.Context, p *plan.Plan, e *policy.Engine, o Options) (*Repor
 	})
 	r := &Report{Decision: sandbox.Allow, Policy: e.Digest()}
 	ran, seen := map[string]bool{}, map[string]int{}
+	var last []Finding // about the policy itself
+	keep := func(f Finding) {
+		if seen[f.Fingerprint]++; seen[f.Fingerprint] > 1 {
+			if f.Address == "" {
+				return // said once
+			}
+			f.Fingerprint += fmt.Sprintf("-%d", seen[f.Fingerprint])
+		}
+		f.Known = o.Baseline[f.Fingerprint]
+		if f.Counts() && rank(f.Effect) < rank(r.Decision) {
+			r.Decision = f.Effect
+		}
+		ran[f.Rule] = true
+		if f.Address == "" {
+			last = append(last, f)
+			return
+		}
+		r.Findings = append(r.Findings, f)
+	}
 	for j := range ordered {
 		if j.err != nil {
 			return nil, j.err
@@ -86,20 +105,16 @@ func Run(ctx context.Context, p *plan.Plan, e *policy.Engine, o Options) (*Repor
 			ran[id] = true
 		}
 		for _, f := range a.findings {
-			if seen[f.Fingerprint]++; seen[f.Fingerprint] > 1 {
-				f.Fingerprint += fmt.Sprintf("-%d", seen[f.Fingerprint])
-			}
-			f.Known = o.Baseline[f.Fingerprint]
-			if f.Counts() && rank(f.Effect) < rank(r.Decision) {
-				r.Decision = f.Effect
-			}
-			ran[f.Rule] = true
-			r.Findings = append(r.Findings, f)
+			keep(f)
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	for _, f := range e.Unmatched() {
+		keep(settings(f))
+	}
+	r.Findings = append(r.Findings, last...)
 	r.Seen = p.Seen()
 	for _, info := range e.Rules() {
 		if ran[info.ID] {
@@ -107,6 +122,14 @@ func Run(ctx context.Context, p *plan.Plan, e *policy.Engine, o Options) (*Repor
 		}
 	}
 	return r, r.Seen.Nothing()
+}
+
+// settings is a finding about what the policy was told, and not about one
+// resource.
+func settings(f sandbox.Finding) Finding {
+	out := Finding{Finding: f, Attribute: f.Path}
+	out.Fingerprint = fingerprint(out)
+	return out
 }
 
 // unreadable is the rule for what cannot be judged.
@@ -117,6 +140,11 @@ func judge(ctx context.Context, p *plan.Plan, e *policy.Engine, item plan.Item, 
 		out := Finding{Finding: f, Address: item.Address, Type: item.Type, Attribute: part.Attribute(f.Path), Place: item.Place(part, f.Path)}
 		if item.Unchanged && (f.Effect == sandbox.Deny || f.Effect == sandbox.Failed) {
 			out.Effect, out.Unchanged = sandbox.Warn, true
+		}
+		if f.Waiver != nil {
+			w := *f.Waiver
+			w.Reason = item.Redact(w.Reason)
+			out.Waiver = &w
 		}
 		out.Message, out.Path, out.Attribute = item.Redact(f.Message), item.Redact(f.Path), item.Redact(out.Attribute)
 		out.Fingerprint = fingerprint(out)
@@ -152,7 +180,10 @@ func judge(ctx context.Context, p *plan.Plan, e *policy.Engine, item plan.Item, 
 		}
 		a.rules = append(a.rules, v.Rules...)
 		for _, f := range v.Findings {
-			if part.Keep(f) {
+			switch {
+			case strings.HasPrefix(f.Path, "policy."):
+				a.findings = append(a.findings, settings(f))
+			case part.Keep(f):
 				add(part, f)
 			}
 		}

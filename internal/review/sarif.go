@@ -157,10 +157,15 @@ func sarifRuleOf(rule policy.RuleInfo) sarifRule {
 func sarifResultOf(f Finding, rule int) sarifResult {
 	out := sarifResult{
 		RuleID: f.Rule, RuleIndex: rule, Level: "warning", Message: sarifText{Text: sentence(f)},
-		Locations:    []sarifLocation{{Logical: []sarifLogical{{strings.TrimSuffix(f.Address+"."+f.Attribute, "."), "resource"}}}},
+		Locations:    []sarifLocation{{Logical: []sarifLogical{{strings.Trim(f.Address+"."+f.Attribute, "."), "resource"}}}},
 		Fingerprints: map[string]string{"sandboxio/v1": f.Fingerprint},
 	}
-	switch f.Effect {
+	effect := f.Effect
+	if f.Waiver != nil {
+		effect = f.Waiver.Effect
+		out.Suppressions = append(out.Suppressions, sarifSuppressed{"external", "accepted", line(f.Waiver.String())})
+	}
+	switch effect {
 	case sandbox.Deny, sandbox.Failed:
 		out.Level = "error"
 	case sandbox.Unknown:

@@ -2,6 +2,7 @@ package review
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -12,17 +13,17 @@ import (
 // Text writes the report for people, by resource.
 func (r *Report) Text(to io.Writer, s Style) error {
 	w := bufio.NewWriter(to)
-	last := ""
+	last := "\x00"
 	for i := 0; i < len(r.Findings); i++ {
 		f := r.Findings[i]
 		if f.Known {
 			continue
 		}
 		if f.Address != last {
-			if last != "" {
+			if last != "\x00" {
 				fmt.Fprintln(w)
 			}
-			fmt.Fprintf(w, "%s%s%s\n", s.Bold, line(f.Address), s.Plain)
+			fmt.Fprintf(w, "%s%s%s\n", s.Bold, cmp.Or(line(f.Address), "the policy's own settings"), s.Plain)
 			last = f.Address
 		}
 		if f.Effect == sandbox.Unknown {
@@ -38,7 +39,7 @@ func (r *Report) Text(to io.Writer, s Style) error {
 		}
 		f.text(w, s)
 	}
-	if last != "" {
+	if last != "\x00" {
 		fmt.Fprintln(w)
 	}
 	for _, n := range r.Seen.Notes {
@@ -84,6 +85,10 @@ func (f Finding) text(w io.Writer, s Style) {
 	}
 	if f.Unchanged {
 		fmt.Fprintf(w, "    The object exists and does not change, so this denies nothing yet.\n")
+	}
+	if f.Waiver != nil {
+		fmt.Fprintf(w, "    %s\n", line(f.Waiver.String()))
+		return
 	}
 	if f.Remediation != "" && f.Effect != sandbox.Unknown {
 		fmt.Fprintf(w, "    Fix: %s\n", line(f.Remediation))
