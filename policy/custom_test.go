@@ -103,7 +103,8 @@ func TestTheGuidesRuleWorks(t *testing.T) {
 		labels map[string]string
 		path   string
 	}{
-		{nil, "labels"}, {map[string]string{"team": "ops"}, `labels["team"]`}, {map[string]string{"team": "web"}, ""},
+		{map[string]string{"owner": "a"}, "labels"}, {map[string]string{"owner": "a", "team": "ops"}, `labels["team"]`},
+		{map[string]string{"owner": "a", "team": "web"}, ""},
 	} {
 		in := Input{Kind: KindTemplate, Stage: StagePlan, Resource: goodResource()}
 		in.Resource.Labels = c.labels

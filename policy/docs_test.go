@@ -32,7 +32,7 @@ func TestDocs(t *testing.T) {
 	rules := load(t, Options{}).Rules()
 	var index bytes.Buffer
 	index.WriteString(indexHead)
-	want := []string{"README.md"}
+	want := []string{"README.md", "omitted.md"}
 	for _, r := range rules {
 		name := r.ID + ".md"
 		want = append(want, name)
@@ -58,15 +58,18 @@ const (
 	indexHead = madeBy + `
 # Policy rules
 
-Every template, network policy, reaper schedule and sandbox is judged by these rules: in ` + "`terraform plan`" + `, again at apply, and when a
-program creates a sandbox. The worst answer counts: error, deny, unknown, warn, allow.
+Every template, network policy, reaper schedule and sandbox is judged by these rules: in ` + "`terraform plan`" + `, again at apply, when a
+program creates a sandbox, and when a plan is reviewed. The worst answer counts: error, deny, unknown, warn, allow.
 
 | rule | | severity | effect | judges |
 |---|---|---|---|---|
 `
 	indexFoot = `
-There is no SBX-NET-001, "egress denies by default": no configuration can express an egress that allows by default. A network that
-nobody mentions reaches nothing, and what opens everything by a list is SBX-NET-002's matter.
+Rules of kind container, image and provider judge what others describe in a plan: plain containers and pods, the images they are
+made of, and how their engine is reached. Rules of kind graph look at a whole plan at once. Both are asked by a review of a plan
+file only, since a provider sees no more than its own resources.
+
+[Rules that are not there](omitted.md), and why.
 `
 )
 
@@ -127,6 +130,23 @@ func (ex example) short() string {
 			panic(err)
 		}
 		parts = append(parts, "env `"+string(raw)+"`")
+	}
+	for name, texts := range map[string]map[string]string{"build_args": ex.BuildArgs, "files": ex.Files} {
+		if len(texts) == 0 {
+			continue
+		}
+		raw, err := json.Marshal(texts)
+		if err != nil {
+			panic(err)
+		}
+		parts = append(parts, name+" `"+string(raw)+"`")
+	}
+	if len(ex.Command) > 0 {
+		raw, err := json.Marshal(ex.Command)
+		if err != nil {
+			panic(err)
+		}
+		parts = append(parts, "command `"+string(raw)+"`")
 	}
 	if len(ex.Unknown) > 0 {
 		parts = append(parts, "unknown: `"+strings.Join(ex.Unknown, "`, `")+"`")

@@ -18,6 +18,7 @@ type subject struct {
 	stage  Stage
 	input  map[string]any
 	hidden []hidden
+	root   string // what paths in findings are relative to
 
 	resource Resource // as it is, for waivers
 	unknown  []path
@@ -27,8 +28,8 @@ type subject struct {
 // value is unknown or sensitive. Neither a default nor a null may stand in for
 // an unknown value, since a rule could not tell it from a real one.
 func newSubject(in Input) (*subject, error) {
-	if !slices.Contains(kinds, in.Kind) {
-		return nil, driver.Invalid("kind", fmt.Sprintf("%q is no kind of input", in.Kind), fmt.Sprintf("use one of %q", kinds))
+	if !slices.Contains(kinds, in.Kind) || in.Kind == KindGraph {
+		return nil, driver.Invalid("kind", fmt.Sprintf("%q is no kind of input", in.Kind), fmt.Sprintf("use one of %q, and JudgeGraph for a graph", kinds[:len(kinds)-1]))
 	}
 	if !slices.Contains(stages, in.Stage) {
 		return nil, driver.Invalid("stage", fmt.Sprintf("%q is no stage", in.Stage), fmt.Sprintf("use one of %q", stages))
@@ -45,7 +46,14 @@ func newSubject(in Input) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &subject{kind: in.Kind, stage: in.Stage, resource: r, unknown: unknown}
+	if in.Kind == KindContainer && r.Isolation == nil {
+		name := ""
+		if r.Process.Runtime != nil {
+			name = *r.Process.Runtime
+		}
+		r.Isolation = new(RuntimeIsolation(name).String())
+	}
+	s := &subject{kind: in.Kind, stage: in.Stage, root: "resource", resource: r, unknown: unknown}
 	facts := factsOf(r, unknown)
 	raw, err := json.Marshal(document{
 		Schema: SchemaID, Kind: in.Kind, Stage: in.Stage, Address: in.Address,

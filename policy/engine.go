@@ -205,6 +205,16 @@ func (e *Engine) Judge(ctx context.Context, in Input) (sandbox.Verdict, error) {
 	if err != nil {
 		return sandbox.Verdict{Decision: sandbox.Failed, Policy: e.digest}, err
 	}
+	v, err := e.judge(ctx, s)
+	if err == nil {
+		e.exempt.excuse(&v, s, in, e.now())
+		e.conclude(&v)
+	}
+	return v, err
+}
+
+// judge gives what the rules say, before waivers.
+func (e *Engine) judge(ctx context.Context, s *subject) (sandbox.Verdict, error) {
 	v := sandbox.Verdict{Policy: e.digest, Rules: []string{}, Findings: e.weakened()}
 	for _, set := range e.sets {
 		findings, ran, err := set.judge(ctx, s)
@@ -215,10 +225,8 @@ func (e *Engine) Judge(ctx context.Context, in Input) (sandbox.Verdict, error) {
 		v.Findings = append(v.Findings, findings...)
 	}
 	if len(v.Rules) == 0 {
-		v.Findings = append(v.Findings, failure("", fmt.Sprintf("no rule judges a %s at the stage %s", in.Kind, in.Stage)))
+		v.Findings = append(v.Findings, failure("", fmt.Sprintf("no rule judges a %s at the stage %s", s.kind, s.stage)))
 	}
-	e.exempt.excuse(&v, s, in, e.now())
-	e.conclude(&v)
 	return v, nil
 }
 

@@ -227,7 +227,7 @@ func (s *subject) unknownAbove(at path) *hidden {
 		if h.secret != "" {
 			continue
 		}
-		if append(path{"resource"}, at...).under(h.at) {
+		if append(path{s.root}, at...).under(h.at) {
 			return &s.hidden[i]
 		}
 		if len(at) > 1 && freeKeys[at[0]] && at[:2].String() == h.origin {

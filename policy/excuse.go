@@ -88,6 +88,33 @@ func (x *exemptions) excuse(v *sandbox.Verdict, s *subject, in Input, now time.T
 	v.Findings = append(v.Findings, added...)
 }
 
+// excuseNodes marks the findings about a graph's nodes that a waiver in force
+// is about. What is wrong with waivers is said where each node is judged by
+// itself.
+func (x *exemptions) excuseNodes(v *sandbox.Verdict, g Graph, now time.Time) {
+	for _, w := range x.all {
+		if w.problem(now) != "" || w.forbid {
+			continue
+		}
+		for i := range v.Findings {
+			f := &v.Findings[i]
+			n, field, ok := g.Place(f.Path)
+			if !ok || f.Rule != w.Rule || f.Effect == sandbox.Failed || f.Effect == sandbox.Unknown || field != w.Path || !w.Target.covers(n.input()) {
+				continue
+			}
+			if text, ok := n.valueOf(field); ok && w.binds(text) {
+				w.mark(f)
+			}
+		}
+	}
+}
+
+// mark makes f an excused finding.
+func (w *waiver) mark(f *sandbox.Finding) {
+	f.Waiver = &sandbox.Waiver{ID: w.ID, Reason: w.Reason, Owner: w.Owner, Expires: w.expires, Effect: f.Effect, Origin: w.origin}
+	f.Effect = sandbox.Waived
+}
+
 // apply marks what w excuses in v, or says why that is nothing.
 func (w *waiver) apply(v *sandbox.Verdict, s *subject) (problem string) {
 	if !slices.Contains(v.Rules, w.Rule) {
@@ -112,14 +139,14 @@ func (w *waiver) apply(v *sandbox.Verdict, s *subject) (problem string) {
 		case !known:
 			pending = true // judged again once it is known, and the waiver with it
 		case w.binds(text):
-			f.Waiver = &sandbox.Waiver{ID: w.ID, Reason: w.Reason, Owner: w.Owner, Expires: w.expires, Effect: f.Effect, Origin: w.origin}
-			f.Effect, excused = sandbox.Waived, true
+			w.mark(f)
+			excused = true
 		default:
 			problem = fmt.Sprintf("the value at %s is another than the one it names", f.Path)
 		}
 	}
-	if excused || pending {
-		return ""
+	if excused || pending || w.graph {
+		return "" // or it may excuse something in the graph of the plan
 	}
 	return problem
 }

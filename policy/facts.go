@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -25,13 +26,14 @@ type Facts struct {
 
 // EgressFacts are what is known of one rule's target.
 type EgressFacts struct {
-	Field    string   `json:"field"`    // "host" or "cidr"
-	Target   string   `json:"target"`   // the host or CIDR
-	Classes  []string `json:"classes"`  // sorted; of addresses as driver.Class, of hosts "metadata", "host-gateway", "loopback"
-	Family   *string  `json:"family"`   // "ipv4" or "ipv6" for a CIDR
-	Bits     *int64   `json:"bits"`     // its prefix length
-	Wildcard *string  `json:"wildcard"` // "tld", "public-suffix", "shared-suffix" or "domain" for a wildcard host
-	Uploads  bool     `json:"uploads"`  // a host of the rule takes what anybody sends and shows it to others
+	Field     string   `json:"field"`     // "host" or "cidr"
+	Target    string   `json:"target"`    // the host or CIDR
+	Classes   []string `json:"classes"`   // sorted; of addresses as driver.Class, of hosts "metadata", "host-gateway", "loopback"
+	Family    *string  `json:"family"`    // "ipv4" or "ipv6" for a CIDR
+	Bits      *int64   `json:"bits"`      // its prefix length
+	Wildcard  *string  `json:"wildcard"`  // "tld", "public-suffix", "shared-suffix" or "domain" for a wildcard host
+	Uploads   bool     `json:"uploads"`   // a host of the rule takes what anybody sends and shows it to others
+	Explained bool     `json:"explained"` // the rule says why
 }
 
 // Share is how much of each address family the CIDRs reach together, in
@@ -80,6 +82,7 @@ func factsOf(r Resource, unknown []path) Facts {
 			facts = prefixFacts(p)
 			prefixes = append(prefixes, p)
 		}
+		facts.Explained = e.Why != nil && strings.TrimSpace(*e.Why) != ""
 		f.Egress = append(f.Egress, facts)
 	}
 	f.Share = shareOf(prefixes)

@@ -28,7 +28,7 @@ func TestTheGuardJudgesRequests(t *testing.T) {
 		t.Errorf("unstated trust on a user kernel: %v %s", err, v.Decision)
 	}
 	req.Spec.Trust = driver.Untrusted
-	req.Spec.MultiTenant = true
+	req.Spec.MultiTenant, req.Spec.Facts.Tenant = true, "acme"
 	if v, err = g.Judge(t.Context(), req); err != nil || v.Decision != sandbox.Deny {
 		t.Errorf("untrusted tenants on a user kernel: %v %s", err, v.Decision)
 	}
@@ -63,7 +63,7 @@ func TestBothDoorsMakeTheSameResource(t *testing.T) {
 		},
 		Env:      []Env{{Name: "LANG", Value: "C.UTF-8"}},
 		Secrets:  []string{"API", "PYPI"},
-		Labels:   map[string]string{"team": "data"},
+		Labels:   map[string]string{"owner": "data", "team": "data"},
 		Reaper:   new("nightly"),
 		Detached: new(true),
 		Tenant:   new("acme"),

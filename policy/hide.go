@@ -61,6 +61,10 @@ func unknownPlaces(p path, r Resource) []path {
 		return append(credentials, place, path{"facts", "endpoint"})
 	case "mounts":
 		return []path{place, element("mounts", p, 1)}
+	case "process":
+		if p.meets(path{"process", "runtime"}) {
+			return []path{place, {"resource", "isolation"}} // which may come from it
+		}
 	case "network":
 		return append([]path{place}, networkFacts(p, credentials)...)
 	}
@@ -93,6 +97,9 @@ func networkFacts(p path, credentials []path) []path {
 	if p.meets(path{"network", "egress", anyStep{}, "why"}) {
 		places = append(places, credentials...)
 	}
+	if len(p) > 3 && p[3] == "why" {
+		return append(places, path{"facts", "egress", p[2], "explained"})
+	}
 	if len(p) > 3 && p[3] != "host" && p[3] != "cidr" {
 		return places
 	}
@@ -118,7 +125,7 @@ func sensitivePlaces(p path, r Resource) []path {
 
 // partial are facts about the known values, which stay true whatever the
 // unknown ones turn out to be: more can only be added.
-var partial = []path{{"facts", "credentials"}, {"facts", "userinfo"}, {"facts", "share"}}
+var partial = []path{{"facts", "credentials"}, {"facts", "userinfo"}, {"facts", "share"}, {"graph", "shared"}}
 
 // hide takes a place out of the document. A place inside a list of plain
 // values takes the list with it.

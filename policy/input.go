@@ -20,7 +20,7 @@ const (
 	KindProvider  Kind = "provider"  // how an engine is reached
 )
 
-var kinds = []Kind{KindTemplate, KindSandbox, KindNetworkPolicy, KindReaperSchedule, KindContainer, KindImage, KindProvider}
+var kinds = []Kind{KindTemplate, KindSandbox, KindNetworkPolicy, KindReaperSchedule, KindContainer, KindImage, KindProvider, KindGraph}
 
 // Stage is when it is judged. Values may be unknown in a plan and in a plan
 // file; in the others an unknown value denies.
@@ -58,7 +58,7 @@ type Input struct {
 type Resource struct {
 	Backend         *string           `json:"backend"`
 	Image           Image             `json:"image"`
-	Isolation       *string           `json:"isolation"` // the tier that is certain: the floor asked for, or what the backend promises, whichever is higher
+	Isolation       *string           `json:"isolation"` // the tier that is certain: the floor asked for, or what the backend promises, whichever is higher; null in a container is what its runtime stands for
 	Trust           *string           `json:"trust"`     // "unstated", "untrusted", "trusted"
 	TrustReason     *string           `json:"trust_reason"`
 	MultiTenant     *bool             `json:"multi_tenant"`
@@ -183,12 +183,13 @@ type Schedule struct {
 
 // document is what rules see as input.
 type document struct {
-	Schema    string   `json:"schema"`
-	Kind      Kind     `json:"kind"`
-	Stage     Stage    `json:"stage"`
-	Address   string   `json:"address"`
-	Resource  Resource `json:"resource"`
-	Facts     Facts    `json:"facts"`
-	Unknown   []string `json:"unknown"`
-	Sensitive []string `json:"sensitive"`
+	Schema    string         `json:"schema"`
+	Kind      Kind           `json:"kind"`
+	Stage     Stage          `json:"stage"`
+	Address   string         `json:"address"`
+	Resource  Resource       `json:"resource"`
+	Facts     Facts          `json:"facts"`
+	Graph     *graphDocument `json:"graph"` // null but for a graph, which has no resource
+	Unknown   []string       `json:"unknown"`
+	Sensitive []string       `json:"sensitive"`
 }

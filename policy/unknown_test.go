@@ -59,22 +59,25 @@ func TestAnUnknownValueIsNeitherMissingNorDefault(t *testing.T) { // M164, M165
 				"SBX-NET-003 network.egress[1].host": sandbox.Deny, "SBX-NET-002 network.egress[0].host": sandbox.Unknown,
 				"SBX-NET-004 network.egress[0].host": sandbox.Unknown, "SBX-NET-005 network.egress[0].host": sandbox.Unknown,
 				"SBX-NET-006 network.egress[0].host": sandbox.Unknown, "SBX-NET-007 network.egress[0].host": sandbox.Unknown,
-				"SBX-NET-009 network.egress[0].host": sandbox.Unknown,
+				"SBX-NET-008 network.egress[0].host": sandbox.Unknown, "SBX-NET-009 network.egress[0].host": sandbox.Unknown,
 			},
 		},
 		{
-			name:    "an unknown comment is read by those who look for secrets only",
+			name:    "an unknown comment is read by those who look for secrets, and for a reason",
 			change:  func(*Resource) {},
 			unknown: []string{"network.egress[0].why"},
 			want: map[string]sandbox.Decision{
 				"SBX-SEC-002 network.egress[0].why": sandbox.Unknown, "SBX-SEC-004 network.egress[0].why": sandbox.Unknown,
+				"SBX-NET-008 network.egress[0].why": sandbox.Unknown,
 			},
 		},
 		{
 			name:    "one unknown port takes the ports with it",
 			change:  func(r *Resource) { r.Network.Egress[0].Ports = []int64{22, 443} },
 			unknown: []string{"network.egress[0].ports[1]"},
-			want:    map[string]sandbox.Decision{"SBX-NET-010 network.egress[0].ports[1]": sandbox.Unknown},
+			want: map[string]sandbox.Decision{
+				"SBX-NET-010 network.egress[0].ports[1]": sandbox.Unknown, "SBX-NET-011 network.egress[0].ports[1]": sandbox.Unknown,
+			},
 		},
 		{
 			name:    "an unknown value of a variable that the model left out",
@@ -95,7 +98,7 @@ func TestAnUnknownValueIsNeitherMissingNorDefault(t *testing.T) { // M164, M165
 		{
 			name:    "a value that nobody reads may be unknown",
 			change:  func(*Resource) {},
-			unknown: []string{"owner", "tenant", "network.mode", "network.expose", "secrets"},
+			unknown: []string{"network.mode", "network.learn", "secrets"},
 			want:    map[string]sandbox.Decision{},
 		},
 		{

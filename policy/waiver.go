@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -119,6 +120,7 @@ type waiver struct {
 	limit   time.Duration
 	fault   string // why it never has effect
 	forbid  bool   // the floor does not let it have any
+	graph   bool   // its rule judges graphs
 }
 
 var (
@@ -144,6 +146,7 @@ func newWaiver(w Waiver, origin string, rules map[string]*RuleInfo) *waiver {
 	need(known, "there is no rule %q", w.Rule)
 	out.limit = longest
 	if known {
+		out.graph = slices.Contains(r.Kinds, KindGraph)
 		need(r.Waivable, "the rule %s cannot be waived", w.Rule)
 		if r.Severity == "critical" {
 			out.limit = longestIfDire

@@ -31,3 +31,23 @@ test_unknown_reaper if {
 	found := {f.path | some f in rule.deny} with input as {"kind": "template", "resource": {}}
 	found == set()
 }
+
+test_pass_swept if {
+	found := {f.path | some f in (rule.deny | rule.warn)} with input as {"kind": "graph", "graph": {"nodes": [{"coverage": "swept", "reaper": "nightly"}, {"coverage": null, "reaper": null}]}}
+	found == set()
+}
+
+test_fail_no_such_schedule if {
+	found := {f.path | some f in rule.deny} with input as {"kind": "graph", "graph": {"nodes": [{"coverage": "none", "reaper": "nope"}]}}
+	found == {["nodes", 0, "reaper"]}
+}
+
+test_fail_dry_run_warns if {
+	found := {f.path | some f in rule.warn} with input as {"kind": "graph", "graph": {"nodes": [{"coverage": "dry-run", "reaper": "nightly"}]}}
+	found == {["nodes", 0, "reaper"]}
+}
+
+test_unknown_coverage if {
+	found := {f.path | some f in rule.deny} with input as {"kind": "graph", "graph": {"nodes": [{"reaper": "nightly"}]}}
+	found == set()
+}

@@ -1,0 +1,37 @@
+# METADATA
+# scope: package
+# title: Namespaces are its own
+# description: >-
+#   In the host's namespaces a program sees the host's processes, listens on its addresses, or talks to its
+#   daemons.
+# custom:
+#   id: SBX-ISO-004
+#   severity: critical
+#   effect: deny
+#   kinds: [container]
+#   stages: [file]
+#   waivable: false
+#   sources:
+#     - document: "CIS Docker Benchmark 1.6.0"
+#       section: "5.10"
+#     - document: "CIS Docker Benchmark 1.6.0"
+#       section: "5.16"
+#     - document: "CIS Docker Benchmark 1.6.0"
+#       section: "5.17"
+#     - document: "CIS Docker Benchmark 1.6.0"
+#       section: "5.21"
+#     - document: "CIS Docker Benchmark 1.6.0"
+#       section: "5.31"
+#     - document: "Kubernetes Pod Security Standards, baseline"
+#       section: "Host Namespaces"
+#     - document: "Trivy checks"
+#       section: "KSV-0008, KSV-0009, KSV-0010"
+#   remediation: >-
+#     Take the host's namespaces out: network_mode, pid_mode, ipc_mode and userns_mode of a container,
+#     host_network, host_pid and host_ipc of a pod.
+package sandboxio.isolation.host_namespaces
+
+deny contains {"path": ["process", "host_namespaces", i], "message": message} if {
+	some i
+	message := sprintf("it shares the host's %s namespace", [input.resource.process.host_namespaces[i]])
+}

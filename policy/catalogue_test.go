@@ -1,0 +1,109 @@
+package policy
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+)
+
+// catalogued is how many rules were thought of. Each is shipped, or left out
+// for a reason that anybody can read.
+const catalogued = 53
+
+// omitted are the rules that were thought of and left out.
+var omitted = []struct{ id, title, reason string }{
+	{"SBX-NET-013", "Deny entries are effective", "There is nothing but an allowlist: no deny entry can be written, and so none can lose against an allow entry. " +
+		"A backend whose own rules would let more through has to refuse."},
+	{"SBX-NET-014", "Credentialed endpoints are inspectable", "It asks for a proxy that opens TLS inside the sandbox's way out. " +
+		"The gateway looks at names and addresses and opens nothing; whoever wants inspection puts a proxy of their own behind it."},
+	{"SBX-RES-002", "An idle time-out is there, and bounded", "No sandbox has an idle time-out to leave out: its lifetime is mandatory and SBX-RES-001 bounds it. " +
+		"An attribute would be there only to be denied."},
+	{"SBX-RES-007", "The network is rate-limited", "No sandbox has a rate to leave out, and neither have plain containers; for pods it is an annotation that most networks ignore, " +
+		"so that a rule would call safe what nothing enforces."},
+	{"SBX-RES-008", "Pools are bounded", "It waits for pools, as a resource. Nothing can ask for one yet."},
+	{"SBX-SEC-005", "Secrets are bound to hosts and put in by a proxy", "Secrets are handed to one command, over the sandbox's own channel, and a template holds their names only. " +
+		"A proxy that puts them in would have to open TLS."},
+	{"SBX-TEN-002", "A pool is one tenant's", "It waits for pools, as a resource. Nothing can ask for one yet; a sandbox is never handed to a second tenant."},
+	{"SBX-TEN-003", "Members of a pool are used once", "It waits for pools, as a resource. Nothing can ask for recycling, and nothing should be able to."},
+}
+
+func TestTheCatalogueIsShippedOrOmittedAndNothingIsLost(t *testing.T) {
+	own, err := builtinRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	where := map[string]string{}
+	for _, r := range own.rules {
+		where[r.ID] = "shipped"
+	}
+	shipped := len(where)
+	var page bytes.Buffer
+	page.WriteString(madeBy + "\n# Rules that are not there\n\n" + fmt.Sprintf(
+		"Of %d rules that were thought of, %d are shipped and %d are not. A rule is there only if a configuration can express what it denies;\n"+
+			"no attribute is added in order to deny it.\n\n| rule | | why not |\n|---|---|---|\n", catalogued, shipped, len(omitted)))
+	for _, o := range omitted {
+		if where[o.id] != "" {
+			t.Errorf("%s is omitted, and %s", o.id, where[o.id])
+		}
+		where[o.id] = "omitted"
+		fmt.Fprintf(&page, "| %s | %s | %s |\n", o.id, o.title, o.reason)
+	}
+	if len(where) != catalogued {
+		t.Errorf("%d shipped and %d omitted are %d rules, not %d", shipped, len(omitted), len(where), catalogued)
+	}
+	generated(t, filepath.Join(docsDir, "omitted.md"), page.Bytes())
+}
+
+// For each rule, what it says of its bad examples at every stage it names, and
+// of its good ones.
+func TestEachRuleSaysNoToItsBadExamplesAtEveryStageAndNothingToItsGoodOnes(t *testing.T) {
+	own, err := builtinRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	fmt.Fprintf(&table, "%-12s %-30s %-28s %s\n", "rule", "stages", "bad examples", "good examples")
+	refused, passed := 0, 0
+	for _, r := range own.rules {
+		verdict := sandbox.Deny
+		if r.Effect == "warn" {
+			verdict = sandbox.Warn
+		}
+		bad, good := 0, 0
+		for _, ex := range readExamples(t, r) {
+			e := load(t, Options{Params: ex.Params})
+			for _, stage := range r.Stages {
+				var said []sandbox.Decision
+				for _, f := range ex.judge(t, e, stage).Findings {
+					if f.Rule == r.ID {
+						said = append(said, f.Effect)
+					}
+				}
+				switch {
+				case ex.Expect == map[sandbox.Decision]string{sandbox.Deny: "fail", sandbox.Warn: "warn"}[verdict]:
+					bad++
+					if !slices.Contains(said, verdict) {
+						t.Errorf("%s at %s: of the bad example %q it says %q", r.ID, stage, ex.Name, said)
+					}
+				case ex.Expect == "pass":
+					good++
+					if len(said) > 0 {
+						t.Errorf("%s at %s: of the good example %q it says %q", r.ID, stage, ex.Name, said)
+					}
+				}
+			}
+		}
+		if bad < len(r.Stages) || good < len(r.Stages) {
+			t.Errorf("%s has %d bad and %d good judgements for %d stages", r.ID, bad, good, len(r.Stages))
+			continue
+		}
+		refused, passed = refused+1, passed+1
+		fmt.Fprintf(&table, "%-12s %-30s %-28s %d pass\n", r.ID, join(r.Stages), fmt.Sprintf("%d %s", bad, verdict), good)
+	}
+	t.Logf("\n%s%d shipped rules, %d refuse their bad examples and %d let their good ones pass; %d omitted", &table, len(own.rules), refused, passed, len(omitted))
+}
