@@ -32,7 +32,29 @@ func (f *Files) Open(ctx context.Context, name string) (io.ReadCloser, FileInfo,
 // Create writes a regular file. It appears under its name, complete, when
 // Close returns nil.
 func (f *Files) Create(ctx context.Context, name string, mode fs.FileMode) (io.WriteCloser, error) {
-	return operate(ctx, f, "create-file", func(d driver.Files) (io.WriteCloser, error) { return d.Create(ctx, name, mode) }, nil)
+	ctx, cancel := context.WithCancel(ctx)
+	w, err := operate(ctx, f, "create-file", func(d driver.Files) (io.WriteCloser, error) { return d.Create(ctx, name, mode) },
+		func(w io.WriteCloser) error {
+			cancel()
+			_ = w.Close() // given up: that it is not complete is what is wanted
+			return nil
+		})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return writer{w, cancel}, nil
+}
+
+// writer frees its context once the file is there or not.
+type writer struct {
+	io.WriteCloser
+	cancel context.CancelFunc
+}
+
+func (w writer) Close() error {
+	defer w.cancel()
+	return w.WriteCloser.Close()
 }
 
 // Read returns the whole of a file, byte for byte.

@@ -109,7 +109,7 @@ func (r *Runtime) create(ctx context.Context, spec Spec, op *operation) (*Sandbo
 	}
 	st := raw.Status()
 	op.record.Sandbox, op.record.Isolation, op.record.Evidence = st.ID, st.Isolation, st.Evidence.Detail
-	sb := &Sandbox{rt: r, sb: raw, id: st.ID, detached: st.Detached, fixed: order.LongestLife() == order.Lifetime, plan: plan, base: op.record}
+	sb := &Sandbox{rt: r, sb: raw, id: st.ID, detached: st.Detached, fixed: order.LongestLife() == order.Lifetime, plan: plan, base: op.record, known: new(known)}
 	if spec.Template != nil {
 		declared := slices.Clone(spec.Template.Secrets)
 		sb.secrets = &declared
@@ -281,7 +281,7 @@ func (r *Runtime) Attach(ctx context.Context, id string) (*Sandbox, error) {
 	if err := op.end(ctx, err, nil); err != nil {
 		return nil, err
 	}
-	return &Sandbox{rt: r, sb: raw, id: st.ID, detached: st.Detached, base: op.record}, nil
+	return &Sandbox{rt: r, sb: raw, id: st.ID, detached: st.Detached, base: op.record, known: new(known)}, nil
 }
 
 // List yields the backend's sandboxes, of every owner, whose native labels

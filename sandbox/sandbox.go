@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
-	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/redact"
 )
 
 // Sandbox is one place where programs run. It is safe for concurrent use.
@@ -23,6 +22,7 @@ type Sandbox struct {
 	fixed    bool // created without room for Extend
 	plan     driver.Plan
 	base     Record    // what every Record of it says
+	known    *known    // the secrets that its commands were given
 	secrets  *[]string // names that the template declares; nil without one, and for an attached sandbox
 
 	interpreters interpreters // what RunCode has found
@@ -150,11 +150,7 @@ func (s *Sandbox) begin(op string, cmd Cmd) *operation {
 	r := s.base
 	r.Time, r.Op, r.Warnings, r.Findings = o.record.Time, op, nil, nil
 	o.record = r
-	values := make([]string, 0, len(cmd.Secrets))
-	for _, v := range slices.Sorted(maps.Keys(cmd.Secrets)) {
-		values = append(values, cmd.Secrets[v].Reveal())
-	}
-	o.redact = redact.New(values...)
+	o.redact = s.known.add(cmd.Secrets)
 	cmd.describe(&o.record, o.redact)
 	return o
 }

@@ -161,7 +161,7 @@ func backslash(to []character, s []byte) []character {
 			if b == '0' {
 				to = append(to, character{0, true, n + 1})
 			}
-		case b < utf8.RuneSelf && !alnum(b) && b != '\\':
+		case b < utf8.RuneSelf && !alnum(b) && slash(s[n:]) == 0:
 			to = entity(percent(append(to, character{rune(b), true, n + 1}), s, n), s, n)
 		}
 	}

@@ -29,59 +29,68 @@ func (a point) compare(b point) int {
 // are followed. They are taken in the order of the text, and ways that meet are
 // one, which bounds the work.
 func (p pattern) match(s []byte, last bool) (n int, more bool) {
-	var room [16]point
-	var read [32]character
-	todo := room[:0]
-	for next, found := (point{}), true; found; next, found = first(&todo) {
-		// Up to where the text could mean more than it says, there is one way.
-		for next.at < len(p.text) && next.from < len(s) && s[next.from] == p.text[next.at] && !special[s[next.from]] {
-			next.at++
-			next.from++
-		}
-		if next.at == len(p.text) {
-			n = max(n, next.from)
-			continue
-		}
-		if next.from == len(s) {
-			more = true
-			continue
-		}
+	w := walk{pattern: p, s: s}
+	w.todo = w.room[:0]
+	var room [32]character
+	for w.reach(point{}); len(w.todo) > 0; {
+		next := w.todo[0]
+		w.todo = slices.Delete(w.todo, 0, 1)
 		rest := s[next.from:]
-		if !special[rest[0]] {
-			continue
-		}
-		more = more || unfinished(rest)
-		for _, c := range characters(read[:0], rest) {
+		w.more = w.more || unfinished(rest)
+		for _, c := range characters(room[:0], rest) {
 			if c.raw && c.r == '\\' && c.length == slash(rest) {
 				continue // it is for slashes
 			}
 			if size := c.begins(p.text[next.at:]); size > 0 {
-				add(&todo, point{next.at + size, next.from + c.length})
+				w.reach(point{next.at + size, next.from + c.length})
 			}
 		}
-		more = p.slashes(&todo, next, rest) || more
+		w.slashes(next)
 		if p.encoded && next.at > 0 {
-			line := bytes.TrimPrefix(bytes.TrimPrefix(rest, []byte("\r")), []byte("\n"))
-			switch {
-			case len(line) == 0:
-				more = true
-			case line[0] == p.text[next.at]:
-				add(&todo, point{next.at + 1, next.from + len(rest) - len(line) + 1})
-			}
+			w.lineBreak(next)
 		}
 	}
-	return n, more && !last
+	return w.longest, w.more && !last
+}
+
+// walk is a match under way.
+type walk struct {
+	pattern
+	s       []byte
+	todo    []point // where the text means more than it says, sorted
+	room    [16]point
+	longest int
+	more    bool // s ended on a way that could go on
+}
+
+// reach goes on from q for as long as there is one way.
+func (w *walk) reach(q point) {
+	for q.at < len(w.text) && q.from < len(w.s) && w.s[q.from] == w.text[q.at] && !special[w.s[q.from]] {
+		q.at++
+		q.from++
+	}
+	switch {
+	case q.at == len(w.text):
+		w.longest = max(w.longest, q.from)
+	case q.from == len(w.s):
+		w.more = true
+	case special[w.s[q.from]]:
+		if i, found := slices.BinarySearchFunc(w.todo, q, point.compare); !found {
+			w.todo = slices.Insert(w.todo, i, q)
+		}
+	}
 }
 
 // slashes follows a run of backslashes in the pattern through one in the text,
 // which may be up to eight times as long, and may leave some to the escape that
 // comes after it. All that a run can be is one step: taken one by one, long runs
-// would meet in too many ways. more tells that rest ends within the run.
-func (p pattern) slashes(todo *[]point, from point, rest []byte) (more bool) {
+// would meet in too many ways.
+func (w *walk) slashes(from point) {
 	least := 0
-	for from.at+least < len(p.text) && p.text[from.at+least] == '\\' {
+	for from.at+least < len(w.text) && w.text[from.at+least] == '\\' {
 		least++
 	}
+	rest := w.s[from.from:]
 	most, end := 0, 0
 	for most < deepest*least {
 		width := slash(rest[end:])
@@ -95,25 +104,24 @@ func (p pattern) slashes(todo *[]point, from point, rest []byte) (more bool) {
 	for i := 1; i <= most; i++ {
 		n += slash(rest[n:])
 		if i == least || i > least && i >= most-deepest {
-			add(todo, point{from.at + least, from.from + n})
+			w.reach(point{from.at + least, from.from + n})
 		}
 	}
-	return least > 0 && end == len(rest)
-}
-
-func add(todo *[]point, p point) {
-	if i, found := slices.BinarySearchFunc(*todo, p, point.compare); !found {
-		*todo = slices.Insert(*todo, i, p)
+	if least > 0 && end == len(rest) {
+		w.more = true
 	}
 }
 
-func first(todo *[]point) (point, bool) {
-	if len(*todo) == 0 {
-		return point{}, false
+// lineBreak goes on behind the end of a line.
+func (w *walk) lineBreak(from point) {
+	rest := w.s[from.from:]
+	line := bytes.TrimPrefix(bytes.TrimPrefix(rest, []byte("\r")), []byte("\n"))
+	switch {
+	case len(line) == 0:
+		w.more = true
+	case line[0] == w.text[from.at]:
+		w.reach(point{from.at + 1, from.from + len(rest) - len(line) + 1})
 	}
-	p := (*todo)[0]
-	*todo = slices.Delete(*todo, 0, 1)
-	return p, true
 }
 
 // begins tells whether text begins with c, and with how many bytes of it.

@@ -162,7 +162,7 @@ func FuzzWriter(f *testing.F) {
 	f.Add("a\\\n\"<é", "aaaa", "%61%5C%5Cn\\u000a\\\"\\u003c", []byte{2})
 	f.Add("\\\\\\\\", "%%%%", "\\\\\\\\%25%25", []byte{5, 1})
 	f.Fuzz(func(t *testing.T, one, two, text string, lengths []byte) {
-		if len(text) > 1024 || len(one)+len(two) > 128 {
+		if len(text) > 1024 || len(one)+len(two) > 64 {
 			return
 		}
 		r := New(one, two)
