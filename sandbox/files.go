@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -11,12 +12,19 @@ import (
 )
 
 // Files reaches a sandbox's files with the workload's own rights. Names are
-// POSIX paths, absolute or relative to /work, on every host. Errors wrap
-// [fs.ErrNotExist], [fs.ErrExist] and [fs.ErrPermission] where they apply.
+// POSIX paths, absolute or relative to /work, on every host. Content is never
+// touched: bytes come and go as they are. /proc, /sys, devices and the
+// sandbox's own machinery are refused, and nothing waits for a FIFO.
+//
+// Errors wrap [fs.ErrNotExist], [fs.ErrExist] and [fs.ErrPermission] where
+// they apply. Context errors stay what they are; a sandbox that vanished has
+// the code gone. Methods are safe for concurrent use; each is one operation
+// with one [Record].
 type Files struct{ s *Sandbox }
 
-// Open opens a regular file for reading. The caller closes it; when ctx ends,
-// reading fails.
+// Open opens a regular file for reading. The caller closes it; when ctx or
+// the sandbox ends, reading fails. What is read is not bounded: the program in
+// the sandbox decides how long the file is.
 func (f *Files) Open(ctx context.Context, name string) (io.ReadCloser, FileInfo, error) {
 	type opened struct {
 		r  io.ReadCloser
@@ -30,7 +38,9 @@ func (f *Files) Open(ctx context.Context, name string) (io.ReadCloser, FileInfo,
 }
 
 // Create writes a regular file. It appears under its name, complete, when
-// Close returns nil.
+// Close returns nil; until then, and for good when ctx or the sandbox ends,
+// what has the name stays. A writer that is given up is closed after its ctx
+// has ended. Only mode's permission bits count.
 func (f *Files) Create(ctx context.Context, name string, mode fs.FileMode) (io.WriteCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w, err := operate(ctx, f, "create-file", func(d driver.Files) (io.WriteCloser, error) { return d.Create(ctx, name, mode) },
@@ -57,7 +67,11 @@ func (w writer) Close() error {
 	return w.WriteCloser.Close()
 }
 
-// Read returns the whole of a file, byte for byte.
+// maxRead bounds what Read holds in memory.
+const maxRead = 256 << 20
+
+// Read returns the whole of a file of at most 256 MiB, byte for byte. Code
+// exhausted: it is larger; use Open.
 func (f *Files) Read(ctx context.Context, name string) ([]byte, error) {
 	return operate(ctx, f, "read", func(d driver.Files) ([]byte, error) {
 		r, _, err := d.Open(ctx, name)
@@ -65,7 +79,14 @@ func (f *Files) Read(ctx context.Context, name string) ([]byte, error) {
 			return nil, err
 		}
 		defer func() { _ = r.Close() }()
-		return io.ReadAll(r)
+		b, err := io.ReadAll(io.LimitReader(r, maxRead+1))
+		if err == nil && len(b) > maxRead {
+			err = &Error{Code: CodeExhausted, Field: "name", Err: fmt.Errorf("the file has more than %d MiB", maxRead>>20), Hint: "use Open, and read it in pieces"}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return b, nil
 	}, nil)
 }
 

@@ -3,11 +3,14 @@ package cli_test
 import (
 	"context"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/cli"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/audit"
 )
 
 func TestMain(m *testing.M) {
@@ -21,5 +24,29 @@ func TestMain(m *testing.M) {
 // The scripts are the command's specification: one file a topic.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{Dir: "testdata/script"})
+	testscript.Run(t, testscript.Params{
+		Dir:  "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"record": record, "shorten": shorten},
+	})
+}
+
+// record FILE OP... appends a record of each op to an audit file and puts its
+// head into $HEAD.
+func record(ts *testscript.TestScript, _ bool, args []string) {
+	f, err := audit.OpenFile(ts.MkAbs(args[0]), audit.FileOptions{})
+	ts.Check(err)
+	for _, op := range args[1:] {
+		ts.Check(f.Record(context.Background(), sandbox.Record{Op: op, Backend: "memory"}))
+	}
+	ts.Setenv("HEAD", f.Head().Hash)
+	ts.Check(f.Close())
+}
+
+// shorten FILE N takes the last N bytes away.
+func shorten(ts *testscript.TestScript, _ bool, args []string) {
+	fi, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), fi.Size()-n))
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,8 +47,23 @@ type Hello struct {
 type Client struct {
 	opts  Options
 	mux   *yamux.Session
+	out   *wire.Joiner // what mux writes to
 	hello Hello
 	token atomic.Uint64
+
+	mu     sync.Mutex
+	closed bool
+	tasks  sync.WaitGroup // goroutines, all of which the connection's end ends
+}
+
+// task runs f, for Close to wait for; false after Close.
+func (c *Client) task(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.tasks.Go(f)
+	}
+	return !c.closed
 }
 
 // Connect greets the guest on the other end of conn, which it then owns; on
@@ -61,13 +78,14 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Clien
 		return nil, ctx.Err()
 	}
 	if err == nil {
-		c.mux, err = yamux.Client(wire.Join(&guard{ReadWriteCloser: conn}), muxConfig())
+		c.out = wire.Join(&guard{ReadWriteCloser: conn})
+		c.mux, err = yamux.Client(c.out, muxConfig())
 	}
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
-	go c.live()
+	c.task(c.live)
 	return c, nil
 }
 
@@ -130,7 +148,7 @@ func (c *Client) live() {
 		}
 		select {
 		case under <- struct{}{}:
-			go func() { _, _ = c.mux.Ping(); <-under }()
+			c.task(func() { _, _ = c.mux.Ping(); <-under })
 		default: // paused, it seems
 		}
 	}
@@ -155,9 +173,17 @@ func (c *Client) Attest(ctx context.Context) (Report, error) {
 	return r, err
 }
 
-// Extend moves the guest's deadline to lifetime from now.
-func (c *Client) Extend(ctx context.Context, lifetime time.Duration) error {
-	return c.op(ctx, "extend", wire.OpExtend, &wire.Extend{Lifetime: int64(lifetime)}, done)
+// Extend moves the deadline at which PID 1 ends the sandbox, by its own clock.
+// Code: invalid, when it has passed or is beyond Boot.Longest.
+func (c *Client) Extend(ctx context.Context, deadline time.Time) error {
+	var at int64 // UnixNano is defined for some centuries only
+	switch latest := time.Unix(0, math.MaxInt64); {
+	case deadline.After(latest):
+		at = math.MaxInt64
+	case deadline.After(time.Unix(0, 0)):
+		at = deadline.UnixNano()
+	}
+	return c.op(ctx, "extend", wire.OpExtend, &wire.Extend{Deadline: at}, done)
 }
 
 // End kills everything in the sandbox and ends PID 1. It returns once the
@@ -179,8 +205,15 @@ func (c *Client) End(ctx context.Context) error {
 
 // Close hangs up, relying on conn's Close to end its Read. An owned sandbox
 // ends when its owner does so; what another connection started ends with it,
-// unless it is detached.
-func (c *Client) Close() error { return c.mux.Close() }
+// unless it is detached. Nothing of the client runs on once Close returns.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	err := c.mux.Close()
+	c.tasks.Wait()
+	return err
+}
 
 // done reads the event that says an operation succeeded.
 func done(s io.Reader) error {
@@ -207,25 +240,19 @@ func (c *Client) op(ctx context.Context, name string, op wire.Op, m wire.Message
 	return c.fail(ctx, name, talk(s))
 }
 
-type opened struct {
-	s   *yamux.Stream
-	err error
-}
-
 // begin opens a stream and sends an operation's beginning, which yamux bounds
 // in time but no context interrupts.
-func (c *Client) begin(op wire.Op, m wire.Message) <-chan opened {
-	ch := make(chan opened, 1)
-	go func() {
-		s, err := c.mux.OpenStream()
-		if err == nil {
-			if err = wire.WriteOp(s, op, m); err != nil {
-				_ = s.Close()
-			}
-		}
-		ch <- opened{s, err}
-	}()
-	return ch
+func (c *Client) begin(op wire.Op, m wire.Message) (*yamux.Stream, error) {
+	defer c.out.Hold()()
+	s, err := c.mux.OpenStream()
+	if err != nil {
+		return nil, err
+	}
+	if err := wire.WriteOp(s, op, m); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // open is begin, cut short by the end of ctx: whatever becomes of the stream
@@ -234,19 +261,29 @@ func (c *Client) open(ctx context.Context, op wire.Op, m wire.Message) (*yamux.S
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	ch := c.begin(op, m)
+	type opened struct {
+		s   *yamux.Stream
+		err error
+	}
+	ch := make(chan opened)
+	ok := c.task(func() {
+		s, err := c.begin(op, m)
+		select {
+		case ch <- opened{s, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = s.Close()
+			}
+		}
+	})
+	if !ok {
+		return nil, yamux.ErrSessionShutdown
+	}
 	select {
 	case o := <-ch:
 		return o.s, o.err
 	case <-ctx.Done():
-		go drop(ch)
 		return nil, ctx.Err()
-	}
-}
-
-func drop(ch <-chan opened) {
-	if o := <-ch; o.err == nil {
-		_ = o.s.Close()
 	}
 }
 

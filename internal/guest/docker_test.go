@@ -113,6 +113,7 @@ func newBox(t testing.TB, w want) *box {
 	if boot.Lifetime == 0 {
 		boot.Lifetime = 5 * time.Minute
 	}
+	boot.Longest = max(boot.Longest, boot.Lifetime)
 	if boot.NProc == 0 {
 		boot.NProc = 192
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/hashicorp/yamux"
+
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest/wire"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -48,7 +50,7 @@ func (c *Client) fail(ctx context.Context, op string, err error) error {
 		e.Err = &remote{clean(f.Text), kinds[f.Kind]}
 	case errors.Is(err, wire.ErrTooLarge):
 		e.Code, e.Hint = driver.CodeInvalid, "pass large data in a file or by stdin"
-	case c.lost():
+	case c.lost(), errors.Is(err, yamux.ErrSessionShutdown):
 		e.Code, e.Err = driver.CodeGone, errors.New("the connection to the sandbox was lost")
 	default:
 		e.Code = driver.CodeInternal

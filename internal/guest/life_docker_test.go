@@ -177,18 +177,27 @@ func TestADeadlineEndsEverySandbox(t *testing.T) {
 }
 
 func TestADeadlineCanBeMovedByTheHost(t *testing.T) {
-	b := newBox(t, want{boot: guest.Boot{Owned: true, Lifetime: 2 * time.Second}})
-	if err := b.guest.Extend(limited(t, 5*time.Second), time.Minute); err != nil {
+	b := newBox(t, want{boot: guest.Boot{Owned: true, Lifetime: 2 * time.Second, Longest: 5 * time.Minute}})
+	ctx := limited(t, 30*time.Second)
+	if err := b.guest.Extend(ctx, time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := b.guest.Attest(limited(t, 5*time.Second))
+	r, err := b.guest.Attest(ctx)
 	if left := time.Until(time.Unix(0, r.Deadline)); err != nil || left < 50*time.Second || left > 61*time.Second {
 		t.Errorf("%v left, %v", left, err)
 	}
 	time.Sleep(2500 * time.Millisecond) // beyond the first deadline
 	b.run("true")
-	if err := b.guest.Extend(limited(t, 5*time.Second), -1); driver.CodeOf(err) != driver.CodeInvalid {
-		t.Errorf("a negative lifetime: %v", err)
+	for name, at := range map[string]time.Time{"the past": time.Now().Add(-time.Second), "no time at all": {}, "beyond what was granted": time.Now().Add(time.Hour), "the year 3000": time.Now().AddDate(1000, 0, 0)} {
+		if err := b.guest.Extend(ctx, at); driver.CodeOf(err) != driver.CodeInvalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := b.guest.Extend(ctx, time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if status := b.ended(5 * time.Second); status != guest.ExitDeadline {
+		t.Errorf("exit %d", status)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,37 +36,41 @@ func (c *Client) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, err
 	}
 	order.Secrets = pairs(secrets)
 
-	data, err := c.open(ctx, wire.OpData, &wire.Data{Token: order.Token})
-	if err != nil {
-		return nil, c.fail(ctx, "start", err)
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	// From here on the program may run, whether or not ctx has ended.
-	var ctrl opened
-	ch := c.begin(wire.OpExec, order)
+	var given atomic.Bool // the order, or the will to give it
+	ch := c.give(order, &given)
+	var g giving
 	select {
-	case ctrl = <-ch:
+	case g = <-ch:
 	case <-ctx.Done():
+		if given.CompareAndSwap(false, true) {
+			return nil, ctx.Err() // it never will be
+		}
+		// The program may run, whether or not ctx has ended.
 		select {
-		case ctrl = <-ch:
+		case g = <-ch:
 		case <-time.After(cancelGrace):
-			go drop(ch)
-			_ = data.Close()
+			c.task(func() { (<-ch).close() })
 			return nil, c.unconfirmed(ctx)
 		}
 	}
-	if ctrl.err != nil {
-		_ = data.Close()
-		return nil, c.fail(ctx, "start", ctrl.err)
+	if g.err != nil {
+		return nil, c.fail(ctx, "start", g.err)
 	}
 	p := &process{
-		c: c, ctrl: ctrl.s, data: data, frames: wire.NewFrames(data), reading: make(chan struct{}, 1),
+		c: c, ctrl: g.ctrl, data: g.data, frames: wire.NewFrames(g.data), reading: make(chan struct{}, 1),
 		started: make(chan struct{}), exited: make(chan struct{}), noStdin: make(chan struct{}), over: make(chan struct{}),
 	}
 	p.in = &stdin{p: p}
 	if !cmd.Stdin {
 		p.stdinClosed()
 	}
-	go p.watch()
+	if !c.task(p.watch) {
+		g.close()
+		return nil, c.fail(ctx, "start", yamux.ErrSessionShutdown)
+	}
 	select {
 	case <-p.started:
 		return p, nil
@@ -75,20 +80,61 @@ func (c *Client) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, err
 			return p, nil
 		default:
 		}
-		_ = data.Close()
+		_ = p.data.Close()
 		return nil, c.fail(ctx, "start", p.err)
 	case <-ctx.Done():
 	}
 	// Our half of the control stream ending is the order to kill; the
 	// guest's half ending says that it is done.
 	_ = p.ctrl.Close()
-	_ = data.Close()
+	_ = p.data.Close()
 	select {
 	case <-p.over:
 		return nil, ctx.Err()
 	case <-time.After(cancelGrace):
 		return nil, c.unconfirmed(ctx)
 	}
+}
+
+// giving is what becomes of an order: its two streams, or why there are none.
+type giving struct {
+	data, ctrl *yamux.Stream
+	err        error
+}
+
+func (g giving) close() {
+	if g.err == nil {
+		_ = g.ctrl.Close()
+		_ = g.data.Close()
+	}
+}
+
+// give opens a program's two streams and sends its order, in one piece, unless
+// given was set by somebody else before. Yamux bounds it in time, no context
+// interrupts it.
+func (c *Client) give(order *wire.Exec, given *atomic.Bool) <-chan giving {
+	ch := make(chan giving, 1)
+	ok := c.task(func() {
+		defer c.out.Hold()()
+		data, err := c.begin(wire.OpData, &wire.Data{Token: order.Token})
+		if err != nil {
+			ch <- giving{err: err}
+			return
+		}
+		if !given.CompareAndSwap(false, true) {
+			_ = data.Close()
+			return
+		}
+		ctrl, err := c.begin(wire.OpExec, order)
+		if err != nil {
+			_ = data.Close()
+		}
+		ch <- giving{data, ctrl, err}
+	})
+	if !ok {
+		ch <- giving{err: yamux.ErrSessionShutdown}
+	}
+	return ch
 }
 
 // unconfirmed is a cancelled start of which the guest did not say, in time,
@@ -169,14 +215,13 @@ func (p *process) Recv(ctx context.Context) (driver.Chunk, error) {
 		return driver.Chunk{}, ctx.Err()
 	}
 	defer bind(ctx, p.data.SetReadDeadline)()
-	buf := make([]byte, 32<<10)
 	for {
-		tag, n, err := p.frames.Read(buf)
+		tag, data, err := p.frames.Next()
 		switch {
-		case n > 0 && tag == wire.TagStdout:
-			return driver.Chunk{Stream: driver.Stdout, Data: buf[:n]}, nil
-		case n > 0 && tag == wire.TagStderr:
-			return driver.Chunk{Stream: driver.Stderr, Data: buf[:n]}, nil
+		case len(data) > 0 && tag == wire.TagStdout:
+			return driver.Chunk{Stream: driver.Stdout, Data: data}, nil
+		case len(data) > 0 && tag == wire.TagStderr:
+			return driver.Chunk{Stream: driver.Stderr, Data: data}, nil
 		case errors.Is(err, io.EOF):
 			_ = p.data.Close()
 			return driver.Chunk{}, io.EOF

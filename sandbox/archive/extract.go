@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,9 @@ type Options struct {
 	// Refuse is asked about every name before anything is done with it; its
 	// error ends the extraction. nil refuses none.
 	Refuse func(name string) error
-	// Mode gives the permission bits for what the archive wants. nil takes
-	// them as they are; what is not a permission bit is dropped in any case.
+	// Mode gives the permission bits for what the archive wants, which may be
+	// a directory's mode. nil takes them as they are; what is not a permission
+	// bit is dropped in any case.
 	Mode func(want fs.FileMode) fs.FileMode
 }
 
@@ -35,7 +37,7 @@ type Options struct {
 // out of root.
 func Extract(ctx context.Context, r io.Reader, root *os.Root, opts Options) (Report, error) {
 	in := NewReader(reading{ctx, r}, opts.Limits)
-	x := &extraction{in: in, opts: opts, place: place{root: root, made: map[string]fs.FileMode{}}, fresh: empty(root), buf: make([]byte, 64<<10)}
+	x := &extraction{in: in, opts: opts, place: place{root: root, made: map[string]fs.FileMode{}}, fresh: empty(root), buf: make([]byte, len(nothing))}
 	if x.opts.Refuse == nil {
 		x.opts.Refuse = func(string) error { return nil }
 	}
@@ -43,7 +45,10 @@ func Extract(ctx context.Context, r io.Reader, root *os.Root, opts Options) (Rep
 		x.opts.Mode = func(want fs.FileMode) fs.FileMode { return want }
 	}
 	err := x.run()
-	return in.report, errors.Join(err, x.place.leave(0))
+	if lerr := x.place.leave(0); err == nil {
+		err = lerr
+	}
+	return in.report, err
 }
 
 type extraction struct {
@@ -110,7 +115,7 @@ func possible(name string) bool {
 func (x *extraction) dir(e Entry) error {
 	_, err := x.place.enter(e.Name)
 	if _, made := x.place.made[e.Name]; made {
-		x.place.made[e.Name] = x.opts.Mode(e.Mode.Perm()).Perm()
+		x.place.made[e.Name] = x.opts.Mode(e.Mode).Perm()
 	}
 	return err
 }
@@ -146,7 +151,7 @@ func (x *extraction) file(e Entry) error {
 	}
 	err = x.fill(f, e)
 	if err == nil {
-		err = f.Chmod(x.opts.Mode(e.Mode.Perm()).Perm())
+		err = f.Chmod(x.opts.Mode(e.Mode).Perm())
 	}
 	if err == nil {
 		err = touch(at, tmp, f, e.ModTime)
@@ -203,14 +208,10 @@ func (x *extraction) fill(f *os.File, e Entry) error {
 	return nil
 }
 
-func zeros(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}
+// nothing is a block of a hole.
+var nothing [64 << 10]byte
+
+func zeros(b []byte) bool { return bytes.Equal(b, nothing[:len(b)]) }
 
 func empty(root *os.Root) bool {
 	f, err := root.Open(".")

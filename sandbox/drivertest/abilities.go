@@ -76,7 +76,7 @@ var abilities = []Check{
 		}
 		return nil
 	})},
-	{Name: "schedule: it sweeps what it covers and nothing else", Capability: driver.CanSchedule, Kind: Proof, Func: with(sweeps)},
+	{Name: "schedule: it sweeps what it covers and nothing else (M111)", Capability: driver.CanSchedule, Kind: Proof, Func: with(sweeps)},
 	{Name: "schedule: a malformed one is refused by name", Capability: driver.CanSchedule, Kind: Proof, Func: with(func(t *trial) error {
 		sched, ok := driver.As[driver.Scheduler](t.b)
 		if !ok {
@@ -107,7 +107,7 @@ var abilities = []Check{
 		}
 		return nil
 	})},
-	{Name: "multi-tenant: a sandbox so ordered keeps its tenant, and no other joins it", Capability: driver.CanMultiTenant, Kind: Proof, Func: with(func(t *trial) error {
+	{Name: "multi-tenant: a sandbox so ordered keeps its tenant, and no other joins it (M121)", Capability: driver.CanMultiTenant, Kind: Proof, Func: with(func(t *trial) error {
 		ids := map[string]bool{}
 		for _, tenant := range []string{"tenant-a", "tenant-b"} {
 			spec := t.spec()

@@ -110,7 +110,47 @@ var caps = []Check{
 		}
 		return nil
 	}),
-	{Name: "oom: a program that the memory cap ended is told from others", Capability: driver.CanReportOOM, Kind: Proof, Control: true, Func: oom(true)},
+	capped("caps: a program that runs out of memory falls alone", func(r *driver.Resources) { r.MemoryMiB = 96; r.DiskMiB = 16 }, func(t *trial, s driver.Sandbox, _ driver.Resources) error {
+		small, err := t.background(s, t.cmd(Hang))
+		if err != nil {
+			return err
+		}
+		out, err := t.run(s, t.cmd(Hog, "512"))
+		if err != nil || out.exit.Code == 0 {
+			return fmt.Errorf("512 MiB are held: %v, %v", out, err)
+		}
+		if err := t.running(small); err != nil {
+			return fmt.Errorf("its neighbour: %w", err)
+		}
+		return small.Kill(t)
+	}),
+	capped("caps: no more disk than allowed, written from outside (M83)", func(r *driver.Resources) { r.DiskMiB = 16 }, func(t *trial, s driver.Sandbox, r driver.Resources) error {
+		if !t.b.Info().Can(driver.CanFiles) {
+			return nil // "files, undeclared" asks
+		}
+		f := s.Files()
+		before, err := names(t, f, "/work")
+		if err != nil {
+			return err
+		}
+		w, err := f.Create(t, "/work/big", 0o644)
+		if err != nil {
+			return err
+		}
+		block := make([]byte, 1<<20)
+		for n := int64(0); n < 4*r.DiskMiB && err == nil; n++ {
+			_, err = w.Write(block)
+		}
+		err = errors.Join(err, w.Close())
+		if err := wantCode(fmt.Sprintf("writing %d MiB with a cap of %d", 4*r.DiskMiB, r.DiskMiB), err, driver.CodeExhausted); err != nil {
+			return err
+		}
+		if err := t.sameNames(f, "/work", before); err != nil {
+			return err
+		}
+		return t.writeFile(f, "/work/small", []byte("x"), 0o644)
+	}),
+	{Name: "oom: a program that the memory cap ended is told from others (M67)", Capability: driver.CanReportOOM, Kind: Proof, Control: true, Func: oom(true)},
 	{Name: "oom, undeclared: nothing false is said", Capability: driver.CanReportOOM, Kind: Refusal, Func: oom(false)},
 }
 

@@ -22,7 +22,7 @@ const (
 
 // Check is one thing that the suite asks of a backend.
 type Check struct {
-	Name       string // a sentence: "exec: arguments arrive as they were given"
+	Name       string // a sentence: "exec: arguments arrive as they were given (M45, M98)"
 	Capability driver.Capability
 	Kind       Kind
 	Control    bool // it measures a real control, which a fake can only simulate
@@ -42,7 +42,8 @@ func (c Check) Applies(info driver.Info) bool {
 // Checks lists every check, in the order in which they run: what is left
 // over is asked last.
 func Checks() []Check {
-	return slices.Concat(lifecycle, exec, streams, environment, files, network, caps, strict, finding, abilities, honesty, last)
+	return slices.Concat(lifecycle, ending, cancellation, exec, trees, streams, pipes, environment, variables, files, places,
+		network, caps, strict, labels, finding, abilities, runs, code, records, honesty, last)
 }
 
 // ErrSkipped is the error of a check that lacks what it needs.

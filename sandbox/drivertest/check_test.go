@@ -83,6 +83,7 @@ func TestWhatCannotBeLookedAtIsSkipped(t *testing.T) {
 		for _, name := range []string{
 			"network: nothing is reached and no name resolves unless it is allowed",
 			"egress.cidr: a rule opens its range and ports, and nothing else",
+			"egress.cidr: a rule opens nothing to the neighbour",
 			"egress.host: a rule opens its host and ports, not the raw address",
 			"isolation: code on the host's own kernel is called no more than a container",
 			"last: nothing is left",
@@ -110,7 +111,7 @@ func TestADeadCanaryFailsTheProof(t *testing.T) {
 		}
 		b, _ := h.Open(t.Context())
 		for _, c := range drivertest.Checks() {
-			if strings.HasPrefix(c.Name, "network:") {
+			if strings.HasPrefix(c.Name, "network: nothing") {
 				if r := drivertest.Judge(t.Context(), b, h, c); r.Verdict != drivertest.Failed {
 					t.Errorf("%s, %v", r.Verdict, r.Err)
 				}

@@ -16,7 +16,7 @@ var awkward = map[string]string{
 }
 
 var environment = []Check{
-	{Name: "env: values arrive byte for byte", Func: with(func(t *trial) error {
+	{Name: "env: values arrive byte for byte (M100, M101)", Func: with(func(t *trial) error {
 		spec := t.spec()
 		spec.Env = awkward
 		s, err := t.createFrom(spec)
@@ -78,7 +78,7 @@ var environment = []Check{
 		}
 		return err
 	})},
-	{Name: "secrets: they show in no status, list, error or trace", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "secrets: they show in no status, list, error or trace (M103, M104)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		cmd := t.cmd(Hash, "CANARY")
 		cmd.Secrets = map[string]driver.Secret{"CANARY": driver.NewSecret(canarySecret)}
 		p, err := s.Start(t, cmd)

@@ -22,7 +22,7 @@ func inside(f func(t *trial, s driver.Sandbox) error) func(context.Context, driv
 }
 
 var exec = []Check{
-	{Name: "exec: arguments arrive as they were given", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "exec: arguments arrive as they were given (M45, M98)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		args := []string{"", " ", "a b", `"`, `'`, "$HOME", "`id`", "*", "-n", "--", ";exit 3", "a\nb", "é", "\xff\xfe", `\`, "", "A=b"}
 		got, err := t.say(s, Args, args...)
 		if want := strings.Join(args, "\x00") + "\x00"; err == nil && got != want {
@@ -30,7 +30,7 @@ var exec = []Check{
 		}
 		return err
 	})},
-	{Name: "exec: exit codes arrive", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "exec: exit codes arrive (M72)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		for _, code := range []int{0, 1, 2, 42, 128, 255} {
 			out, err := t.run(s, t.cmd(Exit, fmt.Sprint(code)))
 			if err != nil {
@@ -49,7 +49,7 @@ var exec = []Check{
 		}
 		return err
 	})},
-	{Name: "exec: a missing program exits 127, one that may not run 126", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "exec: a missing program exits 127, one that may not run 126 (M68)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		for p, want := range map[Probe]int{Missing: 127, Unrunnable: 126} {
 			out, err := t.run(s, t.cmd(p))
 			if err != nil {
@@ -94,7 +94,7 @@ var exec = []Check{
 		}
 		return all
 	})},
-	{Name: "exec: a program ends at its timeout, with all it started", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "exec: a program ends at its timeout, with all it started (M53, M54)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		cmd := t.cmd(Daemon, "/tmp/beat")
 		cmd.Timeout = 4 * time.Second // time for an interpreter to start and beat, on a busy machine
 		begun := time.Now()
@@ -116,7 +116,7 @@ var exec = []Check{
 		}
 		return t.stops(s, "/tmp/beat")
 	})},
-	{Name: "exec: kill takes what left its session, not its neighbour", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "exec: kill takes what left its session, not its neighbour (M40, M42, M43)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		neighbour, err := t.background(s, t.cmd(Daemon, "/tmp/neighbour"))
 		if err != nil {
 			return err

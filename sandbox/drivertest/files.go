@@ -18,6 +18,12 @@ func onFiles(name string, f func(t *trial, s driver.Sandbox, files driver.Files)
 	return Check{Name: name, Capability: driver.CanFiles, Kind: Proof, Func: inside(func(t *trial, s driver.Sandbox) error { return f(t, s, s.Files()) })}
 }
 
+// control marks a check as one of a real control.
+func control(c Check) Check {
+	c.Control = true
+	return c
+}
+
 func (t *trial) writeFile(f driver.Files, name string, data []byte, mode fs.FileMode) error {
 	w, err := f.Create(t, name, mode)
 	if err != nil {
@@ -40,7 +46,7 @@ func (t *trial) readFile(f driver.Files, name string) ([]byte, driver.FileInfo, 
 }
 
 var files = []Check{
-	onFiles("files: a file comes back as it was written, with its mode", func(t *trial, _ driver.Sandbox, f driver.Files) error {
+	onFiles("files: a file comes back as it was written, with its mode (M84, M86, M92)", func(t *trial, _ driver.Sandbox, f driver.Files) error {
 		for _, c := range []struct {
 			name string
 			data []byte
@@ -123,7 +129,7 @@ var files = []Check{
 		}
 		return nil
 	}),
-	onFiles("files: programs and files see one another at once", func(t *trial, s driver.Sandbox, f driver.Files) error {
+	onFiles("files: programs and files see one another at once (M89)", func(t *trial, s driver.Sandbox, f driver.Files) error {
 		if err := t.writeFile(f, "/work/in", []byte("from outside"), 0o644); err != nil {
 			return err
 		}
@@ -139,7 +145,7 @@ var files = []Check{
 		}
 		return err
 	}),
-	onFiles("files: no name and no link leads to what is refused", func(t *trial, s driver.Sandbox, f driver.Files) error {
+	control(onFiles("files: no name and no link leads to what is refused (M82)", func(t *trial, s driver.Sandbox, f driver.Files) error {
 		names := []string{"/proc/self/environ", "/proc/1/environ", "/proc/1/root/etc/passwd", "/sys/kernel", "/dev/zero", "/work/../proc/version", "../../../proc/version"}
 		for i, target := range []string{"/proc/1/environ", "/proc/self/root", "/dev/zero", "/proc/self/fd/0"} {
 			name := fmt.Sprintf("/work/link%d", i)
@@ -164,7 +170,7 @@ var files = []Check{
 			}
 		}
 		return nil
-	}),
+	})),
 	onFiles("files: opening a FIFO does not block", func(t *trial, s driver.Sandbox, f driver.Files) error {
 		if _, err := t.say(s, Fifo, "/work/fifo"); err != nil {
 			return err
@@ -185,7 +191,7 @@ var files = []Check{
 		}
 		return err
 	}),
-	onFiles("files: directories list all they hold, links as links", func(t *trial, s driver.Sandbox, f driver.Files) error {
+	onFiles("files: directories list all they hold, links as links (M90, M93)", func(t *trial, s driver.Sandbox, f driver.Files) error {
 		if err := f.Mkdir(t, "dir/sub", 0o755); err != nil {
 			return err
 		}

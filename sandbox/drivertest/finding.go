@@ -20,7 +20,7 @@ func (t *trial) second(f func(b driver.Backend) error) error {
 }
 
 var finding = []Check{
-	{Name: "list: sandboxes are found by their labels and facts, and no others", Capability: driver.CanList, Kind: Proof, Func: with(func(t *trial) error {
+	{Name: "list: sandboxes are found by their labels and facts, and no others (M125)", Capability: driver.CanList, Kind: Proof, Func: with(func(t *trial) error {
 		one, two := t.spec(), t.spec()
 		one.Labels["drivertest.n"], two.Labels["drivertest.n"] = "1", "2"
 		one.Facts.Tenant, two.Facts.Tenant = "t-"+one.Token, "t-"+one.Token

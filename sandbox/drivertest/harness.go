@@ -63,6 +63,7 @@ type Probe string
 const (
 	Args       Probe = "args"         // …: each argument, ended by a NUL
 	Getenv     Probe = "getenv"       // NAME: the variable's bytes
+	Environ    Probe = "environ"      // every variable as NAME=value, ended by a NUL, as often as it is there
 	Hash       Probe = "sha256"       // NAME: SHA-256 of the variable, in hex
 	Pwd        Probe = "pwd"          // the working directory
 	Exit       Probe = "exit"         // CODE
@@ -71,10 +72,13 @@ const (
 	Both       Probe = "both"         // OUT ERR: to stdout and stderr
 	Bytes      Probe = "bytes"        // all 256 of them
 	Flood      Probe = "flood"        // N: that many NULs
+	Count      Probe = "count"        // N: the numbers from 1 to it, a line each
 	Hang       Probe = "hang"         // "ready", then nothing for long
+	Stubborn   Probe = "stubborn"     // with any arguments: ignore every signal that can be, "ready", then nothing for long
 	Deaf       Probe = "deaf"         // close stdin, "ready", then nothing for long
 	Beat       Probe = "beat"         // FILE: append to it for ever
 	Daemon     Probe = "spawn-daemon" // FILE: start a beat in another session, "ready", then nothing for long
+	Jobs       Probe = "spawn-job"    // FILE: start a beat in a process group of its own, "ready", then nothing for long
 	Leave      Probe = "leave"        // "hi", and end while a child holds stdout
 	Write      Probe = "write"        // FILE: a byte; exits with the errno
 	Link       Probe = "link"         // TARGET FILE
@@ -85,6 +89,7 @@ const (
 	Hog        Probe = "hog"          // MIB: hold so much memory, then print "held"
 	Fill       Probe = "fill"         // FILE MIB: write so much, print how much was; exits with the errno; removes it
 	Burn       Probe = "burn"         // compute for a second, print the CPU time in ms
+	Cmdlines   Probe = "cmdlines"     // the command line of every program that is seen, a line each
 	Status     Probe = "status"       // /proc/self/status
 	Kernel     Probe = "kernel"       // what tells the running kernel from another
 	Missing    Probe = "no-such-program"
@@ -93,8 +98,8 @@ const (
 
 // Probes lists every probe that has a program, for who writes a table.
 func Probes() []Probe {
-	return []Probe{Args, Getenv, Hash, Pwd, Exit, Raise, Copy, Both, Bytes, Flood, Hang, Deaf, Beat, Daemon, Leave, Write, Link, Fifo,
-		Fetch, Resolve, Fork, Hog, Fill, Burn, Status, Kernel}
+	return []Probe{Args, Getenv, Environ, Hash, Pwd, Exit, Raise, Copy, Both, Bytes, Flood, Count, Hang, Stubborn, Deaf, Beat, Daemon, Jobs, Leave,
+		Write, Link, Fifo, Fetch, Resolve, Fork, Hog, Fill, Burn, Status, Cmdlines, Kernel}
 }
 
 // Programs says each probe as the head of an argv; its arguments follow. A

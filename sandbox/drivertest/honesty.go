@@ -3,6 +3,7 @@ package drivertest
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -105,6 +106,144 @@ var honesty = []Check{
 		_, err = b.Check(spec)
 		return wantField(err, driver.CodeInvalid, "lifetime")
 	})},
+	{Name: "check: a lifetime that is none is refused, as is a timeout (M55, M56)", Func: inside(func(t *trial, s driver.Sandbox) error {
+		for _, d := range []time.Duration{0, -time.Second, time.Millisecond, 1500 * time.Millisecond, driver.MaxLifetime + time.Second} {
+			spec := t.spec()
+			spec.Lifetime = d
+			_, err := t.b.Check(spec)
+			if err := wantField(err, driver.CodeInvalid, "lifetime"); err != nil {
+				return fmt.Errorf("%v: %w", d, err)
+			}
+		}
+		for _, d := range []time.Duration{0, -time.Second} {
+			cmd := t.cmd(Exit, "0")
+			cmd.Timeout = d
+			p, err := s.Start(t, cmd)
+			if err == nil {
+				return errors.Join(fmt.Errorf("with a timeout of %v it was started", d), p.Kill(t))
+			}
+			if err := wantField(err, driver.CodeInvalid, "timeout"); err != nil {
+				return fmt.Errorf("%v: %w", d, err)
+			}
+		}
+		return nil
+	})},
+	{Name: "check: a cap that is unset, or beyond all reason, is refused by name", Func: with(func(t *trial) error {
+		for field, set := range map[string]func(*driver.Resources, int64){
+			"resources.cpu_millis": func(r *driver.Resources, v int64) { r.CPUMillis = v },
+			"resources.memory_mib": func(r *driver.Resources, v int64) { r.MemoryMiB = v },
+			"resources.disk_mib":   func(r *driver.Resources, v int64) { r.DiskMiB = v },
+			"resources.pids":       func(r *driver.Resources, v int64) { r.PIDs = v },
+		} {
+			for _, v := range []int64{0, -1, 1, 1 << 40} {
+				spec := t.spec()
+				set(&spec.Resources, v)
+				at := field
+				if v == 0 {
+					at = "resources" // which was to be resolved
+				}
+				_, err := t.b.Check(spec)
+				if err := wantField(err, driver.CodeInvalid, at); err != nil {
+					return fmt.Errorf("%s = %d: %w", field, v, err)
+				}
+			}
+		}
+		return nil
+	})},
+	{Name: "check: it leaves the order alone, and answers the same again", Func: with(func(t *trial) error {
+		order := func() driver.Spec {
+			s := t.spec()
+			s.Token, s.Facts.Instance, s.Labels = "dt-check", "dt-check", map[string]string{label: "x"}
+			s.Env = map[string]string{"A": "b"}
+			return s
+		}
+		spec := order()
+		first, err := t.b.Check(spec)
+		if err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(spec, order()) {
+			return fmt.Errorf("it makes %+v of %+v", spec, order())
+		}
+		if second, err := t.b.Check(spec); err != nil || !reflect.DeepEqual(first, second) {
+			return fmt.Errorf("it plans %+v, then %+v, %v", first, second, err)
+		}
+		return nil
+	})},
+	{Name: "check: every rule has its mechanism, in order", Capability: driver.CanEgressCIDR, Kind: Proof, Func: with(func(t *trial) error {
+		spec := t.spec()
+		var err error
+		spec.Network.Egress, err = driver.Canonical([]driver.Rule{
+			{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Ports: []uint16{443}},
+			{Prefix: netip.MustParsePrefix("198.51.100.7/32"), Ports: []uint16{80, 8080}},
+		})
+		if err != nil {
+			return err
+		}
+		plan, err := t.b.Check(spec)
+		if err != nil {
+			return err
+		}
+		if len(plan.Rules) != len(spec.Network.Egress) {
+			return fmt.Errorf("%d rules are planned as %+v", len(spec.Network.Egress), plan.Rules)
+		}
+		for i, r := range spec.Network.Egress {
+			if m := plan.Rules[i]; m.Name != r.String() || m.By == "" {
+				return fmt.Errorf("%v is planned as %+v", r, m)
+			}
+		}
+		return nil
+	})},
+	{Name: "errors: each says where it comes from, with a code there is", Func: inside(func(t *trial, s driver.Sandbox) error {
+		bad := t.spec()
+		bad.Lifetime = 0
+		_, check := t.b.Check(bad)
+		_, create := t.b.Create(t, bad)
+		cmd := t.cmd(Exit, "0")
+		cmd.Timeout = 0
+		_, start := s.Start(t, cmd)
+		id := s.Status().ID
+		all := map[string]error{"check": check, "create": create, "start": start}
+		if t.b.Info().Can(driver.CanFiles) {
+			_, all["stat"] = s.Files().Stat(t, "nothing")
+		}
+		if t.b.Info().Can(driver.CanAttach) {
+			_, all["attach"] = t.b.Attach(t, "drivertest-no-such-id")
+		}
+		if err := s.Kill(t); err != nil {
+			return err
+		}
+		_, all["start when gone"] = s.Start(t, t.cmd(Exit, "0"))
+		for what, err := range all {
+			if err == nil {
+				return fmt.Errorf("%s: no error", what)
+			}
+			for _, p := range driver.Problems(err) {
+				if !slices.Contains(driver.Codes(), p.Code) || p.Backend != t.b.Info().Name || p.Op == "" {
+					return fmt.Errorf("%s: %#v", what, p)
+				}
+				if strings.HasPrefix(what, "st") && p.Sandbox != id {
+					return fmt.Errorf("%s: of sandbox %q, not %q", what, p.Sandbox, id)
+				}
+			}
+		}
+		return nil
+	})},
+	{Name: "isolation: a list claims none, since it measures none", Capability: driver.CanList, Kind: Proof, Func: inside(func(t *trial, s driver.Sandbox) error {
+		found := false
+		for st, err := range t.b.List(t, map[string]string{label: s.Status().Labels[label]}) {
+			if err != nil {
+				return err
+			}
+			if found = true; st.Isolation != driver.Unverified || st.Evidence != (driver.Evidence{}) {
+				return fmt.Errorf("it is listed as %v with %+v", st.Isolation, st.Evidence)
+			}
+		}
+		if !found {
+			return errors.New("it is not listed")
+		}
+		return nil
+	})},
 	{Name: "isolation: what is measured is at least what was promised", Func: with(func(t *trial) error {
 		spec := t.spec()
 		plan, err := t.b.Check(spec)
@@ -193,6 +332,9 @@ var honesty = []Check{
 		if made, err := b.Create(t, t.spec()); err == nil {
 			t.keep(made)
 			return errors.New("a closed backend creates")
+		}
+		if _, err := b.Attach(t, s.Status().ID); err == nil {
+			return errors.New("a closed backend attaches")
 		}
 		_, err = t.say(s, Exit, "0")
 		return err

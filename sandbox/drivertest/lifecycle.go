@@ -39,7 +39,7 @@ var lifecycle = []Check{
 		}
 		return nil
 	})},
-	{Name: "create: a cancelled create leaves nothing and says so plainly", Func: with(func(t *trial) error {
+	{Name: "create: a cancelled create leaves nothing and says so plainly (M176)", Func: with(func(t *trial) error {
 		for _, after := range []time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond, 150 * time.Millisecond} {
 			ctx, cancel := context.WithTimeout(t, after)
 			if after == 0 {
@@ -64,7 +64,7 @@ var lifecycle = []Check{
 		}
 		return nil
 	})},
-	{Name: "create: an image that does not exist is an error that leaves nothing", Func: with(func(t *trial) error {
+	{Name: "create: an image that does not exist is an error that leaves nothing (M119)", Func: with(func(t *trial) error {
 		spec := t.spec()
 		spec.Image = "registry.invalid/no-such@sha256:0000000000000000000000000000000000000000000000000000000000000000"
 		s, err := t.b.Create(t, spec)
@@ -106,7 +106,7 @@ var lifecycle = []Check{
 		}
 		return nil
 	})},
-	{Name: "kill: killing what is gone succeeds", Func: with(func(t *trial) error {
+	{Name: "kill: killing what is gone succeeds (M115)", Func: with(func(t *trial) error {
 		s, err := t.create()
 		if err != nil {
 			return err
@@ -178,7 +178,7 @@ var lifecycle = []Check{
 		_, err = t.say(two, Exit, "0")
 		return err
 	})},
-	{Name: "lifetime: a sandbox ends by itself, not before its time", Func: with(func(t *trial) error {
+	{Name: "lifetime: a sandbox ends by itself, not before its time (M120)", Func: with(func(t *trial) error {
 		spec := t.spec()
 		spec.Lifetime = 3 * time.Second
 		s, err := t.createFrom(spec)

@@ -5,34 +5,39 @@ func Shell() Programs {
 	sh := func(script string) []string { return []string{"sh", "-c", script, "probe"} }
 	py := func(script string) []string { return []string{"python3", "-c", script} }
 	return Programs{
-		Args:   sh(`printf '%s\0' "$@"`),
-		Getenv: py("import os, sys\nsys.stdout.buffer.write(os.environb[os.fsencode(sys.argv[1])])"),
-		Hash:   py("import hashlib, os, sys\nsys.stdout.write(hashlib.sha256(os.environb[os.fsencode(sys.argv[1])]).hexdigest())"),
-		Pwd:    {"pwd"},
-		Exit:   sh(`exit "$1"`),
-		Raise:  sh(`kill -"$1" $$`),
-		Copy:   {"cat"},
-		Both:   sh(`printf %s "$1"; printf %s "$2" >&2`),
-		Bytes:  py("import sys\nsys.stdout.buffer.write(bytes(range(256)))"),
-		Flood:  sh(`exec head -c "$1" /dev/zero`),
-		Hang:   sh(`echo ready; exec sleep 1000`),
-		Deaf:   sh(`exec <&-; echo ready; exec sleep 1000`),
-		Beat:   sh(`while printf . >>"$1"; do sleep 0.05; done`),
-		Daemon: py(daemon),
-		Leave:  sh(`sleep 300 & echo hi`),
-		Write:  py(errnoOf + "run(lambda: open(sys.argv[1], 'ab').write(b'x'))"),
-		Link:   {"ln", "-s", "--"},
-		Fifo:   {"mkfifo", "--"},
-		Fetch:  py(fetch),
+		Args:     sh(`printf '%s\0' "$@"`),
+		Environ:  py("import os, sys\nfor k, v in os.environb.items(): sys.stdout.buffer.write(k + b'=' + v + b'\\0')"),
+		Getenv:   py("import os, sys\nsys.stdout.buffer.write(os.environb[os.fsencode(sys.argv[1])])"),
+		Hash:     py("import hashlib, os, sys\nsys.stdout.write(hashlib.sha256(os.environb[os.fsencode(sys.argv[1])]).hexdigest())"),
+		Pwd:      {"pwd"},
+		Exit:     sh(`exit "$1"`),
+		Raise:    sh(`kill -"$1" $$`),
+		Copy:     {"cat"},
+		Both:     sh(`printf %s "$1"; printf %s "$2" >&2`),
+		Bytes:    py("import sys\nsys.stdout.buffer.write(bytes(range(256)))"),
+		Flood:    sh(`exec head -c "$1" /dev/zero`),
+		Hang:     sh(`echo ready; exec sleep 1000`),
+		Stubborn: py(stubborn),
+		Deaf:     sh(`exec <&-; echo ready; exec sleep 1000`),
+		Beat:     sh(`while printf . >>"$1"; do sleep 0.05; done`),
+		Daemon:   py(daemon),
+		Jobs:     py(jobs),
+		Count:    {"seq"},
+		Leave:    sh(`sleep 300 & echo hi`),
+		Write:    py(errnoOf + "run(lambda: open(sys.argv[1], 'ab').write(b'x'))"),
+		Link:     {"ln", "-s", "--"},
+		Fifo:     {"mkfifo", "--"},
+		Fetch:    py(fetch),
 		Resolve: py("import socket, sys\n" +
 			"try: socket.getaddrinfo(sys.argv[1].encode(), 80)\n" +
 			"except OSError as e: print(e); sys.exit(6)"),
-		Fork:   py(fork),
-		Hog:    py("import sys\nb = b'x' * (int(sys.argv[1]) << 20)\nsys.stdout.write('held')"),
-		Fill:   py(errnoOf + fill),
-		Burn:   py("import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass\nprint(int(time.process_time() * 1000))"),
-		Status: {"cat", "/proc/self/status"},
-		Kernel: {"cat", "/proc/sys/kernel/random/boot_id"},
+		Fork:     py(fork),
+		Hog:      py("import sys\nb = b'x' * (int(sys.argv[1]) << 20)\nsys.stdout.write('held')"),
+		Fill:     py(errnoOf + fill),
+		Burn:     py("import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass\nprint(int(time.process_time() * 1000))"),
+		Cmdlines: py("import glob, sys\nfor f in glob.glob('/proc/[0-9]*/cmdline'):\n  try: sys.stdout.buffer.write(open(f, 'rb').read() + b'\\n')\n  except OSError: pass"),
+		Status:   {"cat", "/proc/self/status"},
+		Kernel:   {"cat", "/proc/sys/kernel/random/boot_id"},
 	}
 }
 
@@ -58,6 +63,26 @@ os.wait()
 while not os.path.exists(name) or os.path.getsize(name) == 0: time.sleep(0.01)
 print('ready', flush=True)
 time.sleep(1000)
+`
+
+// A job is what a shell with job control makes of a background command.
+const jobs = `import os, sys, time
+if os.fork() == 0:
+    os.setpgid(0, 0)
+    while True:
+        with open(sys.argv[1], 'ab') as f: f.write(b'.')
+        time.sleep(0.05)
+print('ready', flush=True)
+time.sleep(1000)
+`
+
+const stubborn = `import signal, time
+for s in range(1, signal.NSIG):
+    try: signal.signal(s, signal.SIG_IGN)
+    except (OSError, ValueError): pass
+print('ready', flush=True)
+end = time.monotonic() + 1000
+while time.monotonic() < end: time.sleep(1)
 `
 
 const fetch = `import socket, sys

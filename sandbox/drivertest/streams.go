@@ -14,7 +14,7 @@ import (
 )
 
 var streams = []Check{
-	{Name: "streams: no stdin is end of file", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "streams: no stdin is end of file (M46, M47)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		cmd := t.cmd(Copy)
 		cmd.Timeout = 10 * time.Second
 		out, err := t.run(s, cmd)
@@ -23,7 +23,7 @@ var streams = []Check{
 		}
 		return err
 	})},
-	{Name: "streams: stdin arrives whole, then ends", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "streams: stdin arrives whole, then ends (M48, M49)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		data := make([]byte, 1<<20)
 		_, _ = rand.Read(data)
 		cmd := t.cmd(Copy)
@@ -70,14 +70,14 @@ var streams = []Check{
 		}
 		return p.Kill(t)
 	})},
-	{Name: "streams: stdout and stderr arrive apart", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "streams: stdout and stderr arrive apart (M63)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		out, err := t.run(s, t.cmd(Both, "to stdout", "to stderr"))
 		if err == nil && (string(out.stdout) != "to stdout" || string(out.stderr) != "to stderr") {
 			err = fmt.Errorf("%v", out)
 		}
 		return err
 	})},
-	{Name: "streams: output is bytes", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "streams: output is bytes (M59)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		got, err := t.say(s, Bytes)
 		if err == nil && len(got) != 256 {
 			err = fmt.Errorf("256 bytes arrive as %d", len(got))
@@ -89,7 +89,7 @@ var streams = []Check{
 		}
 		return err
 	})},
-	{Name: "streams: output larger than any buffer arrives whole", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "streams: output larger than any buffer arrives whole (M79)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		const n = 16 << 20
 		got, err := t.say(s, Flood, fmt.Sprint(n))
 		if err == nil && len(got) != n {
@@ -97,7 +97,7 @@ var streams = []Check{
 		}
 		return err
 	})},
-	{Name: "streams: a reader that stops stops its program, not the neighbours", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "streams: a reader that stops stops its program, not the neighbours (M76)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		p, err := s.Start(t, t.cmd(Flood, fmt.Sprint(256<<20)))
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ var streams = []Check{
 		}
 		return p.Kill(t)
 	})},
-	{Name: "streams: the result waits for nobody who holds the pipes", Func: inside(func(t *trial, s driver.Sandbox) error {
+	{Name: "streams: the result waits for nobody who holds the pipes (M39)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		p, err := s.Start(t, t.cmd(Leave))
 		if err != nil {
 			return err

@@ -16,8 +16,14 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
+// quiet is how long a beat is watched for its end: eight of them.
+const quiet = 400 * time.Millisecond
+
 // soon is how long a check waits for what should happen at once.
 const soon = 10 * time.Second
+
+// label is one that every sandbox of a check has; its value is the order's.
+const label = "drivertest"
 
 // trial is one check under way: the backend, and what was made on it.
 type trial struct {
@@ -25,7 +31,7 @@ type trial struct {
 	b    driver.Backend
 	h    Harness
 	mu   sync.Mutex
-	made []driver.Sandbox
+	ends []func(context.Context) error // of what was made
 }
 
 // with makes a Check's function of one that gets a trial, and ends every
@@ -36,9 +42,9 @@ func with(f func(t *trial) error) func(context.Context, driver.Backend, Harness)
 		err := f(t)
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
 		defer cancel()
-		for _, s := range t.made {
-			if kerr := s.Kill(cleanup); kerr != nil {
-				err = errors.Join(err, fmt.Errorf("clean up: %w", kerr))
+		for _, end := range t.ends {
+			if eerr := end(cleanup); eerr != nil {
+				err = errors.Join(err, fmt.Errorf("clean up: %w", eerr))
 			}
 		}
 		return err
@@ -54,7 +60,7 @@ func (t *trial) spec() driver.Spec {
 	spec := driver.Spec{
 		Token: token, Image: t.h.Image, Lifetime: 2 * time.Minute,
 		Resources: driver.Resources{CPUMillis: 1000, MemoryMiB: 128, DiskMiB: 32, PIDs: 128},
-		Labels:    map[string]string{"drivertest": token},
+		Labels:    map[string]string{label: token},
 		Facts:     driver.Facts{Owner: cmp.Or(t.h.Owner, "drivertest"), Instance: token},
 	}
 	if spec.Image == "" {
@@ -75,10 +81,13 @@ func (t *trial) createFrom(spec driver.Spec) (driver.Sandbox, error) {
 	return s, nil
 }
 
-func (t *trial) keep(s driver.Sandbox) {
+func (t *trial) keep(s driver.Sandbox) { t.finally(s.Kill) }
+
+// finally has something done at the end of the check.
+func (t *trial) finally(end func(context.Context) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.made = append(t.made, s)
+	t.ends = append(t.ends, end)
 }
 
 func (t *trial) create() (driver.Sandbox, error) { return t.createFrom(t.spec()) }
@@ -175,7 +184,6 @@ func (t *trial) running(p driver.Process) error {
 
 // stops waits until a file that a beat appends to grows no more.
 func (t *trial) stops(s driver.Sandbox, file string) error {
-	const quiet = 400 * time.Millisecond // eight beats
 	size := func() (int, error) {
 		text, err := t.say(s, Copy, file)
 		return len(text), err
@@ -254,13 +262,14 @@ func (t *trial) gone(s driver.Sandbox) error {
 	return wantCode("starting a program in a sandbox that has ended", err, driver.CodeGone)
 }
 
-// listed tells whether a sandbox with that token is in the backend's list.
+// listed tells whether a sandbox made from the order is in the backend's list.
+// The order's own label is looked for, which nobody else's has.
 func (t *trial) listed(b driver.Backend, token string) (bool, error) {
-	for s, err := range b.List(t, map[string]string{driver.LabelInstance: token}) {
+	for s, err := range b.List(t, map[string]string{label: token}) {
 		if err != nil {
 			return false, fmt.Errorf("list: %w", err)
 		}
-		if s.Facts.Instance == token {
+		if s.Labels[label] == token {
 			return true, nil
 		}
 	}
@@ -276,6 +285,29 @@ func (t *trial) vanishes(token string) error {
 		there, err := t.listed(t.b, token)
 		return !there, err
 	})
+}
+
+// plain fails unless err is the context's own error, unwrapped by anybody.
+func plain(what string, err, want error) error {
+	if !errors.Is(err, want) || driver.CodeOf(err) != "" {
+		return fmt.Errorf("%s: %v (code %q), want the context's own error", what, err, driver.CodeOf(err))
+	}
+	return nil
+}
+
+// bounded gives what f answers, or an error if it does not in time: what may
+// hang for ever must not take the check with it.
+func (t *trial) bounded(what string, f func() error) error {
+	answer := make(chan error, 1)
+	go func() { answer <- f() }()
+	timer := time.NewTimer(soon)
+	defer timer.Stop()
+	select {
+	case err := <-answer:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("%s: no answer within %v", what, soon)
+	}
 }
 
 func lines(ss []string) string { return strings.Join(ss, "; ") }

@@ -108,7 +108,7 @@ type unpacking struct {
 }
 
 // headers is what a stream may have beside what the disk can hold.
-const headers = 64 << 20
+const headers = 4 << 20
 
 func (u *unpacking) Write(b []byte) (int, error) {
 	switch {

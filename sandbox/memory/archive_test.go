@@ -132,7 +132,7 @@ func TestAnArchiveThatMemoryRefuses(t *testing.T) {
 		{"goes into a file", "/etc/passwd", tarOf(t, "a"), driver.CodeConflict, fs.ErrExist},
 		{"goes where nothing is written", "/etc", tarOf(t, "x/"), driver.CodeDenied, nil},
 		{"goes to a place of the kernel's", "/", tarOf(t, "proc/x"), driver.CodeDenied, fs.ErrPermission},
-		{"is larger than the disk", ".", append(tarOf(t), make([]byte, 100<<20)...), driver.CodeExhausted, nil},
+		{"is larger than the disk", ".", append(tarOf(t), make([]byte, 30<<20)...), driver.CodeExhausted, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := unpack(t, f, c.in, c.data); driver.CodeOf(err) != c.code || c.is != nil && !errors.Is(err, c.is) {

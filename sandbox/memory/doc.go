@@ -11,10 +11,12 @@
 //
 //	true, false, exit N, raise SIGNAL        end in a known way
 //	echo, args, both OUT ERR, write-stderr   say what they were given
-//	env, getenv NAME, sha256 [NAME], pwd     say what they see
-//	cat [FILE…], bytes, flood N, yes         produce output
-//	hang, sleep SECONDS, spin, deaf          go on until they are ended
-//	spawn-daemon FILE, beat FILE, leave      leave something behind
+//	env, environ, getenv NAME, sha256 [NAME] say what they see
+//	pwd, cmdlines                            and where, and who else runs
+//	cat [FILE…], bytes, flood N, count N, yes produce output
+//	hang, stubborn, sleep S, spin, deaf      go on until they are ended
+//	spawn-daemon FILE, spawn-job FILE        leave something behind,
+//	beat FILE, leave                         or are left
 //	write FILE, link TARGET FILE, fifo FILE  change files
 //	fetch HOST:PORT, resolve NAME            ask the network policy
 //	fork N, hog MIB, fill FILE MIB, burn     run into a cap

@@ -43,13 +43,16 @@ func (f files) wrap(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
+	if errors.Is(err, syscall.EROFS) {
+		err = readOnly{}
+	}
 	code := driver.CodeInvalid
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		code = driver.CodeNotFound
 	case errors.Is(err, fs.ErrExist):
 		code = driver.CodeConflict
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+	case errors.Is(err, fs.ErrPermission):
 		code = driver.CodeDenied
 	case errors.Is(err, syscall.ENOSPC):
 		code = driver.CodeExhausted
@@ -59,6 +62,12 @@ func (f files) wrap(op, name string, err error) error {
 	}
 	return &driver.Error{Code: code, Op: op, Backend: "memory", Sandbox: f.box.id, Err: &fs.PathError{Op: op, Path: name, Err: err}}
 }
+
+// readOnly is EROFS, a refusal like any other in the words of io/fs.
+type readOnly struct{}
+
+func (readOnly) Error() string        { return syscall.EROFS.Error() }
+func (readOnly) Is(target error) bool { return target == fs.ErrPermission || target == syscall.EROFS } //nolint:errorlint // the words themselves
 
 func (f files) Open(ctx context.Context, name string) (io.ReadCloser, driver.FileInfo, error) {
 	var info driver.FileInfo

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -44,6 +46,9 @@ func (b *box) start(ctx context.Context, cmd driver.Cmd) (driver.Process, error)
 	if cmd.Detached && !b.spec.Detached {
 		return nil, signed(driver.Unsupported("detached", "the sandbox has an owner", "create the sandbox detached"), "start", b.id)
 	}
+	if err := b.hasDir(dirOf(cmd)); err != nil {
+		return nil, err
+	}
 	p := &process{box: b, cmd: cmd, stdin: newPipe(), output: newPipe(), done: make(chan struct{})}
 	if !cmd.Stdin {
 		p.stdin.end()
@@ -58,10 +63,12 @@ func (b *box) start(ctx context.Context, cmd driver.Cmd) (driver.Process, error)
 	}
 	p.ctx, p.cancel = context.WithCancelCause(b.ctx)
 	timer := time.AfterFunc(cmd.Timeout, func() { p.cancel(errTimeout) })
+	b.note(p, true)
 	go func() {
 		defer b.leave()
+		defer b.note(p, false)
 		defer timer.Stop()
-		p.finish(run(&task{process: p, args: cmd.Args, env: p.environment(), dir: p.dir()}))
+		p.finish(run(&task{process: p, args: cmd.Args, env: p.variables(), dir: dirOf(cmd)}))
 	}()
 	return p, nil
 }
@@ -147,8 +154,8 @@ func (s stdin) Close() error {
 	return nil
 }
 
-// environment is the sandbox's, overridden by the command's, and the secrets.
-func (p *process) environment() map[string]string {
+// variables are the sandbox's, overridden by the command's, and the secrets.
+func (p *process) variables() map[string]string {
 	env := map[string]string{"PATH": "/bin", "HOME": work}
 	maps.Copy(env, p.box.spec.Env)
 	maps.Copy(env, p.cmd.Env)
@@ -158,11 +165,29 @@ func (p *process) environment() map[string]string {
 	return env
 }
 
-func (p *process) dir() string {
-	if path.IsAbs(p.cmd.Dir) {
-		return path.Clean(p.cmd.Dir)
+func dirOf(cmd driver.Cmd) string {
+	if path.IsAbs(cmd.Dir) {
+		return path.Clean(cmd.Dir)
 	}
-	return path.Join(work, p.cmd.Dir)
+	return path.Join(work, cmd.Dir)
+}
+
+// hasDir refuses a directory that no program can start in.
+func (b *box) hasDir(name string) error {
+	b.tree.mu.Lock()
+	_, n, err := b.tree.get(name, true)
+	b.tree.mu.Unlock()
+	if err == nil && !n.mode.IsDir() {
+		err = syscall.ENOTDIR
+	}
+	if err == nil {
+		return nil
+	}
+	code := driver.CodeInvalid
+	if errors.Is(err, fs.ErrNotExist) {
+		code = driver.CodeNotFound
+	}
+	return signed(&driver.Error{Code: code, Field: "dir", Hint: "make it first", Err: &fs.PathError{Op: "chdir", Path: name, Err: err}}, "start", b.id)
 }
 
 // task is what a program sees of its surroundings.

@@ -65,15 +65,18 @@ func vocabulary() map[string]program {
 		"args":         {0, func(t *task, args []string) int { return t.out(strings.Join(args, "\x00") + "\x00") }},
 		"both":         {2, both},
 		"write-stderr": {0, func(t *task, args []string) int { _ = t.print(driver.Stderr, strings.Join(args, " ")+"\n"); return 0 }},
-		"env":          {0, env},
+		"env":          {0, func(t *task, _ []string) int { return t.environment("\n") }},
+		"environ":      {0, func(t *task, _ []string) int { return t.environment("\x00") }},
 		"getenv":       {1, getenv},
 		"sha256":       {0, hash},
 		"pwd":          {0, func(t *task, _ []string) int { return t.out(t.dir + "\n") }},
 		"cat":          {0, cat},
 		"bytes":        {0, allBytes},
 		"flood":        {1, flood},
+		"count":        {1, count},
 		"yes":          {0, func(t *task, _ []string) int { return t.repeat(-1, "y\n") }},
-		"hang":         {0, func(t *task, _ []string) int { _ = t.out("ready\n"); t.pause(1000 * time.Second); return 0 }},
+		"hang":         {0, hang},
+		"stubborn":     {0, hang},
 		"sleep":        {1, sleep},
 		"spin":         {0, func(t *task, _ []string) int { <-t.ctx.Done(); return 0 }},
 		"deaf": {0, func(t *task, _ []string) int {
@@ -83,6 +86,7 @@ func vocabulary() map[string]program {
 			return 0
 		}},
 		"spawn-daemon": {1, spawnDaemon},
+		"spawn-job":    {1, spawnDaemon},
 		"beat":         {1, func(t *task, args []string) int { t.beat(t.path(args[0])); return 0 }},
 		"leave": {0, func(t *task, _ []string) int {
 			t.background(func() { t.pause(300 * time.Second) })
@@ -92,17 +96,18 @@ func vocabulary() map[string]program {
 		"link": {2, func(t *task, args []string) int {
 			return t.node(args[1], &node{mode: fs.ModeSymlink | 0o777, link: args[0]})
 		}},
-		"fifo":    {1, func(t *task, args []string) int { return t.node(args[0], &node{mode: fs.ModeNamedPipe | 0o644}) }},
-		"fetch":   {1, fetch},
-		"resolve": {1, resolve},
-		"fork":    {1, fork},
-		"hog":     {1, hog},
-		"fill":    {2, fill},
-		"burn":    {0, burn},
-		"status":  {0, func(t *task, _ []string) int { return t.out(status) }},
-		"kernel":  {0, func(t *task, _ []string) int { return t.out(Kernel() + "\n") }},
-		"sh":      {1, script},
-		"python3": {1, script},
+		"fifo":     {1, func(t *task, args []string) int { return t.node(args[0], &node{mode: fs.ModeNamedPipe | 0o644}) }},
+		"fetch":    {1, fetch},
+		"resolve":  {1, resolve},
+		"fork":     {1, fork},
+		"hog":      {1, hog},
+		"fill":     {2, fill},
+		"burn":     {0, burn},
+		"status":   {0, func(t *task, _ []string) int { return t.out(status) }},
+		"cmdlines": {0, func(t *task, _ []string) int { return t.out(t.box.cmdlines()) }},
+		"kernel":   {0, func(t *task, _ []string) int { return t.out(Kernel() + "\n") }},
+		"sh":       {1, script},
+		"python3":  {1, script},
 	}
 }
 
@@ -154,9 +159,10 @@ func both(t *task, args []string) int {
 	return 0
 }
 
-func env(t *task, _ []string) int {
+// environment prints every variable and what ends it.
+func (t *task) environment(end string) int {
 	for _, k := range slices.Sorted(maps.Keys(t.env)) {
-		if t.out(k+"="+t.env[k]+"\n") != 0 {
+		if t.out(k+"="+t.env[k]+end) != 0 {
 			return 1
 		}
 	}
@@ -241,6 +247,26 @@ func flood(t *task, args []string) int {
 		return t.complain(2, "%q is no number", args[0])
 	}
 	return t.repeat(n, "\x00")
+}
+
+func count(t *task, args []string) int {
+	n, err := strconv.Atoi(args[0])
+	if err != nil || n < 0 {
+		return t.complain(2, "%q is no number", args[0])
+	}
+	var text bytes.Buffer
+	for i := range n {
+		fmt.Fprintln(&text, i+1)
+	}
+	return t.out(text.String())
+}
+
+// hang goes on until it is ended. No signal but the last reaches a program
+// here, so that every one of them is stubborn.
+func hang(t *task, _ []string) int {
+	_ = t.out("ready\n")
+	t.pause(1000 * time.Second)
+	return 0
 }
 
 func sleep(t *task, args []string) int {

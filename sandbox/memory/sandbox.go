@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ type box struct {
 	state    driver.State
 	deadline time.Time
 	timer    *time.Timer
+	programs map[*process]bool // that run
 }
 
 var errEnded = errors.New("the sandbox has ended")
@@ -86,6 +88,31 @@ func (b *box) usable(ctx context.Context, op string) error {
 		return signed(&driver.Error{Code: driver.CodeUnavailable, Err: errors.New("the sandbox is paused"), Hint: "kill it"}, op, b.id)
 	}
 	return signed(&driver.Error{Code: driver.CodeGone, Err: errEnded}, op, b.id)
+}
+
+// note keeps account of what runs.
+func (b *box) note(p *process, runs bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.programs == nil {
+		b.programs = map[*process]bool{}
+	}
+	if runs {
+		b.programs[p] = true
+	} else {
+		delete(b.programs, p)
+	}
+}
+
+// cmdlines are the arguments of what runs, a line each.
+func (b *box) cmdlines() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var text strings.Builder
+	for p := range b.programs {
+		text.WriteString(strings.Join(p.cmd.Args, "\x00") + "\n")
+	}
+	return text.String()
 }
 
 func (b *box) native() map[string]string {

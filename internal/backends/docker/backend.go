@@ -48,7 +48,7 @@ func Open(_ context.Context, opts Options) (*Backend, error) {
 }
 
 func open(opts Options, env environment) *Backend {
-	caps := []driver.Capability{driver.CanAttach, driver.CanDetach, driver.CanFiles, driver.CanList,
+	caps := []driver.Capability{driver.CanAttach, driver.CanDetach, driver.CanExtend, driver.CanFiles, driver.CanList,
 		driver.CanReportOOM, driver.CanSchedule, driver.CanStrict}
 	if opts.StorageQuota {
 		caps = append(caps, driver.CanCompat)

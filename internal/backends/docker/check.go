@@ -26,6 +26,9 @@ func (b *Backend) Check(spec driver.Spec) (driver.Plan, error) {
 	if spec.Lifetime < time.Second || spec.Lifetime > driver.MaxLifetime || spec.Lifetime%time.Second != 0 {
 		errs = append(errs, driver.Invalid("lifetime", fmt.Sprintf("%v is not a whole number of seconds between 1s and %v", spec.Lifetime, driver.MaxLifetime), `lifetime = "300s"`))
 	}
+	if m := spec.MaxLifetime; m != 0 && (m < spec.Lifetime || m > driver.MaxLifetime || m%time.Second != 0) {
+		errs = append(errs, driver.Invalid("max_lifetime", fmt.Sprintf("%v is not a whole number of seconds between the lifetime %v and %v", m, spec.Lifetime, driver.MaxLifetime), "leave it out for a lifetime that cannot be extended"))
+	}
 	errs = append(errs, checkResources(spec), driver.ValidateEnv("env", spec.Env), driver.ValidateLabels("labels", spec.Labels), spec.Trust.Validate())
 
 	if !driver.Container.Satisfies(spec.Isolation) {
@@ -59,7 +62,7 @@ func (b *Backend) Check(spec driver.Spec) (driver.Plan, error) {
 	}
 
 	if err := driver.Join(errs...); err != nil {
-		return driver.Plan{}, err
+		return driver.Plan{}, named(err, "check", "")
 	}
 	return plan(spec, d), nil
 }

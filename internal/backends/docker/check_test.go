@@ -101,7 +101,7 @@ func TestCheckTellsTheMechanismOfEveryCap(t *testing.T) {
 func TestCapabilitiesAreWhatIsKept(t *testing.T) {
 	for _, quota := range []bool{false, true} {
 		info := open(Options{StorageQuota: quota}, world(t, nil)).Info()
-		if info.Can(driver.CanCompat) != quota || info.Can(driver.CanMultiTenant) || info.Can(driver.CanEgressHost) || info.Can(driver.CanExpose) || info.Can(driver.CanExtend) {
+		if info.Can(driver.CanCompat) != quota || info.Can(driver.CanMultiTenant) || info.Can(driver.CanEgressHost) || info.Can(driver.CanExpose) || !info.Can(driver.CanExtend) {
 			t.Errorf("%v", info.Capabilities)
 		}
 		if !slices.IsSorted(info.Capabilities) || info.Isolation != driver.Container || info.Simulated {

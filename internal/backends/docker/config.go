@@ -34,6 +34,7 @@ type order struct {
 	uid      uint32
 	created  time.Time // the engine's clock
 	deadline time.Time
+	expires  time.Time // beyond which no deadline may be moved
 }
 
 func (o order) name() string { return containerName(o.spec.Token, o.deadline) }
@@ -43,6 +44,7 @@ func (o order) boot() guest.Boot {
 	return guest.Boot{
 		Owned:    !o.spec.Detached,
 		Lifetime: o.spec.Lifetime,
+		Longest:  o.expires.Sub(o.created),
 		UID:      o.uid,
 		NProc:    int(o.spec.Resources.PIDs),
 		DiskMiB:  o.spec.Resources.DiskMiB,
@@ -73,7 +75,7 @@ func newUID() uint32 {
 func (o order) labels() map[string]string {
 	spec := o.spec
 	spec.Facts.Instance = spec.Token
-	l := spec.NativeLabels(o.created, o.deadline)
+	l := spec.NativeLabels(o.created, o.expires)
 	if o.spec.Detached {
 		l[labelDetached] = "true"
 	}

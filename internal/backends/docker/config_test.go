@@ -21,7 +21,7 @@ func testOrder(t *testing.T, spec driver.Spec) order {
 	}
 	now := time.Unix(1_700_000_000, 0)
 	return order{spec: spec, image: &image{id: testImage, unset: steering([]string{"LD_PRELOAD=x", "A=b"})}, helper: &helper{volume: "sandboxio-guest-x"},
-		disk: d, uid: 4_000_000, created: now, deadline: now.Add(spec.Lifetime)}
+		disk: d, uid: 4_000_000, created: now, deadline: now.Add(spec.Lifetime), expires: now.Add(spec.LongestLife())}
 }
 
 func TestTheContainerIsWhatWasOrdered(t *testing.T) {
@@ -114,12 +114,29 @@ func TestNamesHoldTheDeadline(t *testing.T) {
 			t.Errorf("%q is taken for a sandbox's name", name)
 		}
 	}
-	labels := map[string]string{driver.LabelMaxExpires: "1700000000"}
-	if d, ok := deadlineOf("renamed", labels); !ok || !d.Equal(at) {
-		t.Errorf("renamed by somebody: %v %v", d, ok)
+}
+
+func TestTheLabelBoundsWhatANameSays(t *testing.T) {
+	latest := time.Unix(1_700_000_000, 0)
+	labels := map[string]string{driver.LabelMaxExpires: "1700000000", driver.LabelInstance: "x"}
+	for name, c := range map[string]struct {
+		name string
+		want time.Time
+	}{
+		"its own name":              {"/sandboxio-x-1600000000", time.Unix(1_600_000_000, 0)},
+		"renamed by somebody":       {"/renamed", latest},
+		"under another's name":      {"/sandboxio-y-1600000000", latest},
+		"beyond what was granted":   {"/sandboxio-x-1700000001", latest},
+		"at the last second of all": {"/sandboxio-x-1700000000", latest},
+	} {
+		if d, expires, ok := deadlineOf(c.name, labels); !ok || !d.Equal(c.want) || !expires.Equal(latest) {
+			t.Errorf("%s: %v %v %v", name, d, expires, ok)
+		}
 	}
-	if _, ok := deadlineOf("renamed", map[string]string{driver.LabelMaxExpires: "soon"}); ok {
-		t.Error("a deadline that is none")
+	for _, label := range []string{"", "soon", "-1", "0"} {
+		if _, _, ok := deadlineOf("sandboxio-x-1600000000", map[string]string{driver.LabelMaxExpires: label, driver.LabelInstance: "x"}); ok {
+			t.Errorf("%q bounds nothing", label)
+		}
 	}
 }
 

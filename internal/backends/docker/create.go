@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ func (b *Backend) Create(ctx context.Context, spec driver.Spec) (driver.Sandbox,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	spec.Env, spec.Labels = maps.Clone(spec.Env), maps.Clone(spec.Labels) // the caller's may change
 	cli, err := b.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -78,6 +80,7 @@ func (b *Backend) prepare(ctx context.Context, cli *client.Client, spec driver.S
 	o.created = time.Now().Add(h.skew)
 	// Names hold whole seconds; never below what was asked for.
 	o.deadline = o.created.Add(spec.Lifetime + time.Second - 1).Truncate(time.Second)
+	o.expires = o.deadline.Add(spec.LongestLife() - spec.Lifetime)
 	return o, nil
 }
 

@@ -72,6 +72,7 @@ func TestRealALookalikeIsRefusedAtTheFirstLook(t *testing.T) {
 	o.spec.Detached = true
 	o.created = time.Now()
 	o.deadline = o.created.Add(time.Minute).Truncate(time.Second)
+	o.expires = o.deadline.Add(time.Second)
 	opts := o.options()
 	opts.HostConfig.Binds = []string{"/:/host"}
 	res, err := cli.ContainerCreate(t.Context(), opts)

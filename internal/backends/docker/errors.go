@@ -43,9 +43,16 @@ func fail(ctx context.Context, op, id string, err error) error {
 	return &driver.Error{Code: code, Op: op, Backend: Name, Sandbox: id, Hint: hintOf(code, err), Err: err}
 }
 
-// named fills in what a *driver.Error from a lower layer does not know. Other
-// shapes, joined errors among them, pass as they are.
+// named fills in what a *driver.Error from a lower layer does not know, in each
+// of several that are joined. Other shapes pass as they are.
 func named(err error, op, id string) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, named(e, op, id))
+		}
+		return driver.Join(all...)
+	}
 	e, ok := err.(*driver.Error) //nolint:errorlint // only the outermost
 	if !ok {
 		return err

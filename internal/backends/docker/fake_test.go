@@ -2,7 +2,6 @@ package docker
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -24,11 +23,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/yamux"
 	"github.com/moby/moby/api/types/container"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
-	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest/wire"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -46,6 +43,7 @@ type fakeEngine struct {
 	after       func(call string)                              // after a call took effect
 	report      func(guest.Report) guest.Report                // changes what the guest attests
 	guestDies   bool                                           // the guest ends instead of answering
+	refuses     func() bool                                    // the guest does not move the deadline
 	warnings    []string                                       // of create
 	volumes     map[string]fakeVolume
 	binary      []byte // what the helper volume holds
@@ -68,6 +66,7 @@ type fakeContainer struct {
 	State    container.ContainerState
 	Created  time.Time
 	execs    []string
+	deadline time.Time // PID 1's; fakeEngine.mu
 	exited   chan struct{}
 	once     sync.Once
 }
@@ -143,6 +142,13 @@ func (f *fakeEngine) open(t *testing.T) *Backend {
 	return b
 }
 
+// hook sets what happens around calls, while calls may be under way.
+func (f *fakeEngine) hook(before func(call string, w http.ResponseWriter) fault, after func(call string)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault, f.after = before, after
+}
+
 // left lists the containers the engine still has.
 func (f *fakeEngine) left() []string {
 	f.mu.Lock()
@@ -199,6 +205,7 @@ func (f *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		f.mu.Lock()
 		f.calls = append(f.calls, route.call)
+		before, after := f.fault, f.after
 		f.mu.Unlock()
 		if version != "" && minor(version) < minor(f.minAPI) {
 			f.fail(w, 400, fmt.Sprintf("client version %s is too old. Minimum supported API version is %s", version, f.minAPI))
@@ -209,8 +216,8 @@ func (f *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		do := none
-		if f.fault != nil {
-			do = f.fault(route.call, w)
+		if before != nil {
+			do = before(route.call, w)
 		}
 		arg := ""
 		if len(m) > 1 {
@@ -236,8 +243,8 @@ func (f *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		f.serve(route.call, arg, w, r)
-		if f.after != nil {
-			f.after(route.call)
+		if after != nil {
+			after(route.call)
 		}
 		return
 	}
@@ -340,8 +347,7 @@ func (f *fakeEngine) serve(call, arg string, w http.ResponseWriter, r *http.Requ
 		c.State = container.StateRunning
 		w.WriteHeader(http.StatusNoContent)
 	case "rename":
-		c.Name = r.URL.Query().Get("name")
-		w.WriteHeader(http.StatusNoContent)
+		f.rename(c, r.URL.Query().Get("name"), w)
 	case "attach":
 		f.hijack(w, c)
 	case "exec":
@@ -374,7 +380,10 @@ func (f *fakeEngine) serve(call, arg string, w http.ResponseWriter, r *http.Requ
 		c.end()
 		w.WriteHeader(http.StatusNoContent)
 	case "inspect":
-		f.reply(w, c.inspect())
+		f.mu.Lock()
+		v := c.inspect()
+		f.mu.Unlock()
+		f.reply(w, v)
 	case "logs":
 		text := "keeper started\n"
 		head := []byte{1, 0, 0, 0, 0, 0, 0, 0}
@@ -390,6 +399,23 @@ func (f *fakeEngine) serve(call, arg string, w http.ResponseWriter, r *http.Requ
 		}
 		f.reply(w, out)
 	}
+}
+
+func (f *fakeEngine) rename(c *fakeContainer, name string, w http.ResponseWriter) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.Name == name {
+		f.fail(w, 400, "Renaming a container with the same name as its current name")
+		return
+	}
+	for _, other := range f.containers {
+		if other.Name == name {
+			f.fail(w, 409, `Conflict. The container name "/`+name+`" is already in use`)
+			return
+		}
+	}
+	c.Name = name
+	w.WriteHeader(http.StatusNoContent)
 }
 
 func (f *fakeEngine) create(w http.ResponseWriter, r *http.Request) {
@@ -410,6 +436,9 @@ func (f *fakeEngine) create(w http.ResponseWriter, r *http.Request) {
 	f.next++
 	c := &fakeContainer{ID: fmt.Sprintf("%064x", f.next), Name: r.URL.Query().Get("name"), Config: body.Config, Host: body.HostConfig,
 		State: container.StateCreated, Created: time.Now(), exited: make(chan struct{})}
+	if boot, err := guest.ParseBoot(c.Config.Cmd); err == nil {
+		c.deadline = c.Created.Add(boot.Lifetime)
+	}
 	f.containers[c.ID] = c
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
@@ -436,119 +465,6 @@ func (c *fakeContainer) inspect() map[string]any {
 func (c *fakeContainer) summary() map[string]any {
 	return map[string]any{"Id": c.ID, "Names": []string{"/" + c.Name}, "Image": c.Config.Image, "Command": strings.Join(append(append([]string(nil), c.Config.Entrypoint...), c.Config.Cmd...), " "),
 		"Labels": c.Config.Labels, "State": c.State, "Created": c.Created.Unix(), "Mounts": c.mounts()}
-}
-
-// hijack upgrades the connection and puts a guest on it that greets and
-// attests, and knows nothing else.
-func (f *fakeEngine) hijack(w http.ResponseWriter, c *fakeContainer) {
-	hj, ok := w.(http.Hijacker)
-	if !ok {
-		return // the answer is to be lost
-	}
-	conn, buf, err := hj.Hijack()
-	if err != nil {
-		return
-	}
-	defer conn.Close()
-	_, _ = io.WriteString(conn, "HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker.raw-stream\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
-	if f.guestDies {
-		_, _ = buf.Reader.ReadByte() // an engine takes what is written to it
-		_, _ = conn.Write([]byte{2, 0, 0, 0, 0, 0, 0, 5, 'p', 'a', 'n', 'i', 'c'})
-		c.end()
-		return
-	}
-	g := &framed{conn: conn, r: buf.Reader}
-	var hello wire.HostHello
-	if _, err := wire.ReadHello(g, &hello); err != nil {
-		return
-	}
-	if err := wire.WriteHello(g, wire.Protocol, &wire.GuestHello{Boot: "fake"}); err != nil {
-		return
-	}
-	cfg := yamux.DefaultConfig()
-	cfg.LogOutput = io.Discard
-	mux, err := yamux.Server(g, cfg)
-	if err != nil {
-		return
-	}
-	defer mux.Close()
-	go func() {
-		select {
-		case <-c.exited:
-			_ = mux.Close()
-		case <-mux.CloseChan():
-		}
-	}()
-	for {
-		s, err := mux.AcceptStream()
-		if err != nil {
-			return
-		}
-		f.answer(s, c)
-	}
-}
-
-func (f *fakeEngine) answer(s *yamux.Stream, c *fakeContainer) {
-	defer s.Close()
-	var op [1]byte
-	if _, err := io.ReadFull(s, op[:]); err != nil {
-		return
-	}
-	if err := wire.Read(s, &wire.Empty{}); err != nil || wire.Op(op[0]) != wire.OpAttest {
-		return
-	}
-	rep := c.attest()
-	if f.report != nil {
-		rep = f.report(rep)
-	}
-	_ = wire.Write(s, &wire.Event{Kind: wire.EventDone})
-	_ = wire.Write(s, &rep)
-	_, _ = io.Copy(io.Discard, s)
-}
-
-// attest says what a container made so would show, were every control real.
-func (c *fakeContainer) attest() guest.Report {
-	boot, _ := guest.ParseBoot(c.Config.Cmd)
-	uid := boot.UID
-	r := guest.Report{
-		UIDs: []uint32{uid, uid, uid, uid}, GIDs: []uint32{uid, uid, uid, uid}, Seccomp: 2, NoNewPrivs: 1, CapBnd: guestCaps, FDs: []int64{0, 1, 2},
-		NProc: int64(boot.NProc), Kernel: "Linux version 6.1.0-fake", Release: "6.1.0-fake", Interfaces: []string{"lo"},
-		RootReadOnly: c.Host.ReadonlyRootfs, PID1CapEff: guestCaps, Owned: boot.Owned, Deadline: time.Now().Add(boot.Lifetime).UnixNano(),
-		Cgroup: guest.Cgroup{Version: 1, Memory: c.Host.Memory, MemorySwap: c.Host.MemorySwap, CPUQuota: c.Host.CPUQuota, CPUPeriod: c.Host.CPUPeriod, PIDs: *c.Host.PidsLimit},
-	}
-	tmpfs := func(p string, bytes int64) {
-		r.Mounts = append(r.Mounts, guest.Mount{Point: p, Type: "tmpfs", Options: []string{"rw", "nosuid", "nodev"}, Bytes: bytes, Inodes: 1})
-	}
-	r.Mounts = append(r.Mounts,
-		guest.Mount{Point: "/", Type: "overlay", Options: []string{"ro"}},
-		guest.Mount{Point: "/proc", Type: "proc", Options: []string{"rw"}},
-		guest.Mount{Point: "/dev", Type: "tmpfs", Options: []string{"rw"}, Bytes: 64 << 20},
-		guest.Mount{Point: guest.Dir, Type: "ext4", Options: []string{"ro"}})
-	tmpfs("/dev/shm", c.Host.ShmSize)
-	for p, opts := range c.Host.Tmpfs {
-		m := regexp.MustCompile(`size=(\d+)k`).FindStringSubmatch(opts)
-		kib, _ := strconv.ParseInt(m[1], 10, 64)
-		tmpfs(p, kib<<10)
-	}
-	return r
-}
-
-// framed is the container's side of an attached stream.
-type framed struct {
-	conn net.Conn
-	r    *bufio.Reader
-}
-
-func (g *framed) Read(p []byte) (int, error) { return g.r.Read(p) }
-func (g *framed) Close() error               { return g.conn.Close() }
-func (g *framed) Write(p []byte) (int, error) {
-	b := make([]byte, 8, 8+len(p))
-	b[0] = 1
-	binary.BigEndian.PutUint32(b[4:], uint32(len(p)))
-	if _, err := g.conn.Write(append(b, p...)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 const testImage = "sha256:1111111111111111111111111111111111111111111111111111111111111111"

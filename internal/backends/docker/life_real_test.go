@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -119,6 +120,81 @@ func TestRealAttachJoinsFromElsewhere(t *testing.T) {
 		if _, err := sb.Start(t.Context(), driver.Cmd{Args: []string{"true"}, Timeout: time.Second}); !errors.Is(err, driver.CodeGone) {
 			t.Errorf("the creator, afterwards: %v", err)
 		}
+	}
+}
+
+func TestRealADeadlineIsMovedByAnotherProcessAndEndsTheSandbox(t *testing.T) {
+	b, image := engine(t)
+	for _, detached := range []bool{false, true} {
+		spec := realSpec(t, image)
+		spec.Detached, spec.Lifetime, spec.MaxLifetime = detached, 4*time.Second, time.Minute
+		sb := create(t, b, spec)
+		id := sb.Status().ID
+		other, err := Open(t.Context(), b.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		joined, err := other.Attach(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := in(8 * time.Second)
+		if err := extend(t.Context(), joined, at); err != nil {
+			t.Fatal(err)
+		}
+		if err := extend(t.Context(), joined, in(2*time.Minute)); !errors.Is(err, driver.CodeInvalid) {
+			t.Errorf("beyond what was granted: %v", err)
+		}
+		for st, err := range b.List(t.Context(), map[string]string{driver.LabelInstance: spec.Token}) {
+			if err != nil || !st.Deadline.Equal(at) || st.Overdue(time.Now()) != "" {
+				t.Errorf("listed as %v, want %v: %v", st.Deadline, at, err)
+			}
+		}
+		time.Sleep(time.Until(sb.Status().Deadline.Add(time.Second))) // beyond its first deadline
+		if out := sh(t, sb, "echo alive"); out != "alive\n" {
+			t.Errorf("after its first deadline: %q", out)
+		}
+		eventually(t, time.Until(at)+3*time.Second, "it ended by its new one", func() bool { return isGone(t, b, id) })
+		if early := time.Until(at); early > time.Second {
+			t.Errorf("it ended %v early", early)
+		}
+		if err := extend(t.Context(), joined, in(10*time.Second)); !errors.Is(err, driver.CodeGone) && !errors.Is(err, driver.CodeNotFound) {
+			t.Errorf("one that has ended: %v", err)
+		}
+	}
+}
+
+func TestRealOfManyWhoExtendAtATimeOneWinsInBothPlaces(t *testing.T) {
+	b, image := engine(t)
+	spec := realSpec(t, image)
+	spec.MaxLifetime = time.Hour
+	sb := create(t, b, spec)
+	var all sync.WaitGroup
+	for i := range 6 {
+		s := sb
+		if i%2 == 1 {
+			var err error
+			if s, err = b.Attach(t.Context(), sb.Status().ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all.Go(func() {
+			for k := range 5 {
+				if err := extend(t.Context(), s, in(time.Duration(5+i+6*k)*time.Minute)); err != nil {
+					t.Errorf("%v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	box, err := b.inspect(t.Context(), raw(t, b), sb.Status().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := sb.(*sandbox).guest.Attest(t.Context())
+	if inside := time.Unix(0, rep.Deadline); err != nil || !inside.Equal(box.Deadline) {
+		t.Errorf("the name says %v, PID 1 %v, %v", box.Deadline, inside, err)
 	}
 }
 

@@ -36,7 +36,7 @@ func (b *Backend) List(ctx context.Context, labels map[string]string) iter.Seq2[
 				continue
 			}
 			entrypoint, _, _ := strings.Cut(c.Command, " ")
-			deadline, ok := deadlineOf(c.Names[0], c.Labels)
+			deadline, _, ok := deadlineOf(c.Names[0], c.Labels)
 			if !ok || !managed(c.Labels, entrypoint, c.Mounts) {
 				continue
 			}
@@ -50,7 +50,7 @@ func (b *Backend) List(ctx context.Context, labels map[string]string) iter.Seq2[
 				}
 				switch {
 				case err == nil:
-					st = full
+					st = full.Status
 				case ctx.Err() != nil:
 					yield(driver.Status{}, ctx.Err())
 					return

@@ -55,14 +55,21 @@ func parseName(name string) (instance string, deadline time.Time, ok bool) {
 	return rest[:i], time.Unix(int64(sec), 0), true
 }
 
-// deadlineOf takes a sandbox's deadline from its name, or, should somebody
-// have renamed it, from the label it was created with.
-func deadlineOf(name string, labels map[string]string) (time.Time, bool) {
-	if _, t, ok := parseName(name); ok {
-		return t, true
-	}
+// deadlineOf takes a sandbox's deadline from its name, and the latest that it
+// may be given from the label it was created with. The label bounds what the
+// name says, and stands in for it should somebody have renamed the container:
+// a sweep then comes late, and never before a deadline that was granted.
+func deadlineOf(name string, labels map[string]string) (deadline, expires time.Time, ok bool) {
 	sec, err := strconv.ParseInt(labels[driver.LabelMaxExpires], 10, 64)
-	return time.Unix(sec, 0), err == nil && sec > 0
+	if err != nil || sec <= 0 {
+		return time.Time{}, time.Time{}, false
+	}
+	expires = time.Unix(sec, 0)
+	instance, deadline, ok := parseName(name)
+	if !ok || instance != labels[driver.LabelInstance] || deadline.After(expires) {
+		return expires, expires, true
+	}
+	return deadline, expires, true
 }
 
 // managed reports whether a container is a sandbox of ours: its labels, and

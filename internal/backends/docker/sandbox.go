@@ -30,8 +30,9 @@ type sandbox struct {
 }
 
 var (
-	_ driver.Sandbox = (*sandbox)(nil)
-	_ driver.Aser    = (*sandbox)(nil)
+	_ driver.Sandbox  = (*sandbox)(nil)
+	_ driver.Extender = (*sandbox)(nil)
+	_ driver.Aser     = (*sandbox)(nil)
 )
 
 // ContainerID is what As gives of a sandbox.
@@ -175,26 +176,32 @@ func (b *Backend) Attach(ctx context.Context, id string) (driver.Sandbox, error)
 	if err != nil {
 		return nil, fail(ctx, "attach", id, err)
 	}
-	return &sandbox{b: b, cli: cli, id: st.ID, joining: make(chan struct{}, 1), status: st}, nil
+	return &sandbox{b: b, cli: cli, id: st.ID, joining: make(chan struct{}, 1), status: st.Status}, nil
 }
 
 var errForeign = errors.New("the container is not a sandbox of sandboxio")
 
+// described is a sandbox as the engine describes it.
+type described struct {
+	driver.Status
+	expires time.Time // the latest deadline it may be given
+}
+
 // inspect reads one container, and refuses those that are not ours.
-func (b *Backend) inspect(ctx context.Context, cli *client.Client, id string) (driver.Status, error) {
+func (b *Backend) inspect(ctx context.Context, cli *client.Client, id string) (described, error) {
 	res, err := cli.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
 	if err != nil {
-		return driver.Status{}, err
+		return described{}, err
 	}
 	c := res.Container
 	if c.Config == nil || c.State == nil {
-		return driver.Status{}, &driver.Error{Code: driver.CodeInternal, Err: errors.New("the engine describes the container only in part")}
+		return described{}, &driver.Error{Code: driver.CodeInternal, Err: errors.New("the engine describes the container only in part")}
 	}
-	deadline, ok := deadlineOf(c.Name, c.Config.Labels)
+	deadline, expires, ok := deadlineOf(c.Name, c.Config.Labels)
 	if !ok || !managed(c.Config.Labels, c.Path, c.Mounts) {
-		return driver.Status{}, &driver.Error{Code: driver.CodeNotFound, Err: errForeign}
+		return described{}, &driver.Error{Code: driver.CodeNotFound, Err: errForeign}
 	}
-	st := statusOf(c.ID, c.Name, c.Config.Labels, deadline)
+	st := described{statusOf(c.ID, c.Name, c.Config.Labels, deadline), expires}
 	st.State, st.Image = stateOf(c.State.Status), c.Config.Image
 	if t, err := time.Parse(time.RFC3339Nano, c.Created); err == nil {
 		st.Created = t

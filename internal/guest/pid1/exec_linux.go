@@ -81,9 +81,22 @@ func (s *session) exec(ctrl *yamux.Stream, m *wire.Exec) {
 	status := <-x.done
 	close(exited)
 	timer.Stop()
-	x.tell(wire.Event{Kind: wire.EventExited, Exit: s.g.exitOf(x, status)})
-	out.finish()
-	_, _ = wire.WriteFrames(data, wire.TagEnd, nil)
+	exit := wire.Event{Kind: wire.EventExited, Exit: s.g.exitOf(x, status)}
+	release := s.out.Hold()
+	x.tell(exit)
+	_ = ctrl.Close()
+	select {
+	case <-out.drained: // as mostly: nothing else holds the program's pipes
+		_, _ = wire.WriteFrames(data, wire.TagEnd, nil)
+		_ = data.Close()
+		release()
+		out.finish()
+	default: // the exit does not wait for output
+		release()
+		out.finish()
+		_, _ = wire.WriteFrames(data, wire.TagEnd, nil)
+		_ = data.Close()
+	}
 }
 
 // check refuses what cannot be done as ordered.

@@ -31,8 +31,11 @@ type guest struct {
 	marks  atomic.Uint32      // last one given out
 	owner  io.ReadWriteCloser // nil in a detached sandbox
 
+	moved chan struct{} // the deadline was
+
 	mu         sync.Mutex
 	deadline   time.Time
+	latest     time.Time // beyond which the deadline is not moved
 	configured bool
 	env        [][2]string // the sandbox's
 	running    map[*execution]struct{}
@@ -43,7 +46,8 @@ func run(boot wire.Boot) error {
 	if os.Getpid() != 1 {
 		return errors.New("init must be PID 1")
 	}
-	g := &guest{boot: boot, deadline: time.Now().Add(boot.Lifetime), running: map[*execution]struct{}{}}
+	g := &guest{boot: boot, moved: make(chan struct{}, 1), running: map[*execution]struct{}{}}
+	g.live(boot.Lifetime)
 	g.marks.Store(markBase)
 	var id [16]byte
 	if _, err := unix.Getrandom(id[:], 0); err != nil {
@@ -186,26 +190,6 @@ func (g *guest) watchSignals() {
 	g.end(wire.ExitEnded)
 }
 
-// watchClock ends the sandbox at its deadline, by whichever of the two clocks
-// comes first: the monotonic one stands still while a machine sleeps, the
-// other while it is set back.
-func (g *guest) watchClock() {
-	for {
-		g.mu.Lock()
-		deadline := g.deadline
-		g.mu.Unlock()
-		left := timeLeft(time.Now(), deadline)
-		if left <= 0 {
-			g.end(wire.ExitDeadline)
-		}
-		time.Sleep(min(left, time.Second))
-	}
-}
-
-func timeLeft(now, deadline time.Time) time.Duration {
-	return min(deadline.Sub(now), deadline.Round(0).Sub(now.Round(0)))
-}
-
 // end kills everything and exits. It waits for nothing.
 func (g *guest) end(status int) {
 	_ = unix.Kill(-1, unix.SIGKILL) // all but PID 1
@@ -228,7 +212,7 @@ func (g *guest) hello(m *wire.HostHello) *wire.GuestHello {
 		default:
 			g.configured, g.env = true, m.Env
 			if m.Lifetime > 0 {
-				g.deadline = time.Now().Add(time.Duration(m.Lifetime))
+				g.live(time.Duration(m.Lifetime))
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 func TestOnlyPID1IsInit(t *testing.T) {
-	boot := wire.Boot{Owned: true, Lifetime: time.Second, UID: 1, NProc: 1}
+	boot := wire.Boot{Owned: true, Lifetime: time.Second, Longest: time.Second, UID: 1, NProc: 1}
 	if err := run(boot); err == nil || !strings.Contains(err.Error(), "PID 1") {
 		t.Errorf("%v", err)
 	}
@@ -70,6 +70,32 @@ func TestTheEarlierOfTwoClocksEndsASandbox(t *testing.T) {
 	woken := time.Unix(0, now.UnixNano()).Add(time.Hour) // the wall clock alone went on
 	if left := timeLeft(woken, deadline); left > 0 {
 		t.Errorf("%v left after a sleep of the machine", left)
+	}
+}
+
+func TestADeadlineMovesWithinWhatWasGrantedAndNeverIntoThePast(t *testing.T) {
+	g := &guest{boot: wire.Boot{Longest: time.Hour}, moved: make(chan struct{}, 1)}
+	g.live(time.Minute)
+	began := time.Now()
+	for name, c := range map[string]struct {
+		at time.Duration
+		ok bool
+	}{
+		"later": {30 * time.Minute, true}, "earlier": {time.Second, true}, "the last moment": {time.Hour - time.Second, true},
+		"beyond": {time.Hour + time.Second, false}, "now": {0, false}, "the past": {-time.Second, false}, "long ago": {-time.Duration(began.UnixNano()), false},
+	} {
+		before := g.deadline
+		bad := g.extend(began.Add(c.at).UnixNano())
+		want := before
+		if c.ok {
+			want = began.Add(c.at)
+		}
+		if (bad == nil) != c.ok || !g.deadline.Round(0).Equal(want.Round(0)) || bad != nil && (bad.Code != "invalid" || bad.Field != "deadline") {
+			t.Errorf("%s: %+v, the deadline is %v", name, bad, g.deadline)
+		}
+		if left := g.deadline.Sub(time.Now()) - time.Until(g.deadline.Round(0)); left.Abs() > time.Millisecond {
+			t.Errorf("%s: the two clocks are %v apart", name, left)
+		}
 	}
 }
 

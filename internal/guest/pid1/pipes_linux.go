@@ -3,7 +3,7 @@ package pid1
 import (
 	"io"
 	"os"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -89,12 +89,20 @@ func (p *pipes) close() {
 
 // pumps move a program's bytes while it runs.
 type pumps struct {
-	p   *pipes
-	out sync.WaitGroup
+	p       *pipes
+	running atomic.Int32  // pumps of output
+	drained chan struct{} // closed when none is
 }
 
 func (p *pipes) pump(data *yamux.Stream, x *execution) *pumps {
-	ps := &pumps{p: p}
+	ps := &pumps{p: p, drained: make(chan struct{})}
+	ended := func() {
+		if ps.running.Add(-1) == 0 {
+			close(ps.drained)
+		}
+	}
+	ps.running.Store(1)
+	defer ended()
 	go func() {
 		if p.in != nil {
 			feed(p.in, data, x)
@@ -103,7 +111,11 @@ func (p *pipes) pump(data *yamux.Stream, x *execution) *pumps {
 	}()
 	for tag, f := range map[wire.Tag]*os.File{wire.TagStdout: p.out, wire.TagStderr: p.err} {
 		if f != nil {
-			ps.out.Go(func() { drain(f, data, tag) })
+			ps.running.Add(1)
+			go func() {
+				defer ended()
+				drain(f, data, tag)
+			}()
 		}
 	}
 	return ps
@@ -119,7 +131,7 @@ func (ps *pumps) finish() {
 			_ = f.SetReadDeadline(time.Now().Add(drainGrace))
 		}
 	}
-	ps.out.Wait()
+	<-ps.drained
 }
 
 // hangUp drops what still comes until the host closes the stream, which ends

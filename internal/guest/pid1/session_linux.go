@@ -25,6 +25,7 @@ const (
 type session struct {
 	g    *guest
 	mux  *yamux.Session
+	out  *wire.Joiner  // what mux writes to
 	over chan struct{} // closed when the connection is
 
 	mu    sync.Mutex
@@ -57,13 +58,16 @@ func (g *guest) talk(conn io.ReadWriteCloser) {
 	// Writing waits for as long as there is a connection: giving up would
 	// lose output.
 	cfg.ConnectionWriteTimeout = 24 * time.Hour
+	// A host that reads slowly is waited for, and not cut off.
+	cfg.StreamCloseTimeout = 0
 	heard := &hearing{ReadWriteCloser: conn}
-	mux, err := yamux.Server(wire.Join(heard), cfg)
+	out := wire.Join(heard)
+	mux, err := yamux.Server(out, cfg)
 	if err != nil {
 		_ = conn.Close()
 		return
 	}
-	s := &session{g: g, mux: mux, over: make(chan struct{}), data: map[uint64]chan *yamux.Stream{}, marks: map[uint32]bool{}}
+	s := &session{g: g, mux: mux, out: out, over: make(chan struct{}), data: map[uint64]chan *yamux.Stream{}, marks: map[uint32]bool{}}
 	go s.streams()
 	lost := heard.silence(mux.CloseChan())
 	close(s.over)
@@ -124,7 +128,7 @@ func (s *session) stream(stream *yamux.Stream) {
 		perform(stream, &wire.Empty{}, func() { s.g.end(wire.ExitEnded) })
 	case wire.OpExtend:
 		var m wire.Extend
-		perform(stream, &m, func() { answer(stream, s.g.extend(time.Duration(m.Lifetime))) })
+		perform(stream, &m, func() { answer(stream, s.g.extend(m.Deadline)) })
 	default:
 		answer(stream, &wire.Failure{Code: "internal", Text: "no such operation"})
 		finish(stream)
@@ -139,8 +143,7 @@ func perform(stream *yamux.Stream, m wire.Message, do func()) {
 	finish(stream)
 }
 
-// finish waits for the host to close its half and closes ours: the other way
-// round yamux would cut off a host that reads slowly.
+// finish waits for the host to close its half and closes ours.
 func finish(stream *yamux.Stream) {
 	_, _ = io.Copy(io.Discard, stream)
 	_ = stream.Close()
@@ -213,16 +216,6 @@ func (s *session) kill(mark uint32) *wire.Failure {
 	if err := kill(func(m uint32) bool { return m == mark }); err != nil {
 		return &wire.Failure{Code: "leaked", Text: err.Error(), Hint: "destroy the sandbox"}
 	}
-	return nil
-}
-
-func (g *guest) extend(lifetime time.Duration) *wire.Failure {
-	if lifetime <= 0 {
-		return &wire.Failure{Code: "invalid", Field: "lifetime", Text: "the lifetime is not positive"}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.deadline = time.Now().Add(lifetime)
 	return nil
 }
 

@@ -15,6 +15,9 @@ type Boot struct {
 	Owned bool
 	// Lifetime until PID 1 ends the sandbox by itself.
 	Lifetime time.Duration
+	// Longest is how far from its start the end can be moved, and never below
+	// Lifetime.
+	Longest time.Duration
 	// UID and gid of the workload; never 0, and unique on the host, since
 	// the kernel counts NProc per uid over the whole host.
 	UID uint32
@@ -31,6 +34,7 @@ func (b Boot) Args() []string {
 		"init",
 		"owned=" + strconv.FormatBool(b.Owned),
 		"lifetime=" + b.Lifetime.String(),
+		"longest=" + b.Longest.String(),
 		"uid=" + strconv.FormatUint(uint64(b.UID), 10),
 		"nproc=" + strconv.Itoa(b.NProc),
 		"disk=" + strconv.FormatInt(b.DiskMiB, 10),
@@ -56,6 +60,8 @@ func ParseBoot(args []string) (Boot, error) {
 			b.Owned, err = strconv.ParseBool(v)
 		case "lifetime":
 			b.Lifetime, err = time.ParseDuration(v)
+		case "longest":
+			b.Longest, err = time.ParseDuration(v)
 		case "uid":
 			var uid uint64
 			uid, err = strconv.ParseUint(v, 10, 32)
@@ -71,8 +77,8 @@ func ParseBoot(args []string) (Boot, error) {
 			return b, fmt.Errorf("%s: %w", k, err)
 		}
 	}
-	if len(seen) != 5 {
-		return b, fmt.Errorf("init needs owned, lifetime, uid, nproc and disk")
+	if len(seen) != 6 {
+		return b, fmt.Errorf("init needs owned, lifetime, longest, uid, nproc and disk")
 	}
 	return b, b.Validate()
 }
@@ -82,6 +88,8 @@ func (b Boot) Validate() error {
 	switch {
 	case b.Lifetime <= 0:
 		return fmt.Errorf("lifetime %v is not positive", b.Lifetime)
+	case b.Longest < b.Lifetime:
+		return fmt.Errorf("longest %v is below the lifetime %v", b.Longest, b.Lifetime)
 	case b.UID == 0 || b.UID == 1<<32-1:
 		return fmt.Errorf("uid %d cannot be the workload's", b.UID)
 	case b.NProc <= 0:

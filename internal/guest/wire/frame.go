@@ -66,16 +66,48 @@ func NewFrames(r io.Reader) *Frames { return &Frames{r: bufio.NewReaderSize(r, 3
 // Read gives the next piece of content and whose it is. At TagEnd it returns
 // io.EOF, at TagError the Failure; both are final.
 func (f *Frames) Read(b []byte) (Tag, int, error) {
+	if err := f.begin(); err != nil {
+		return 0, 0, err
+	}
+	n, err := f.r.Read(b[:min(len(b), f.left)])
+	f.left -= n
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return f.tag, n, err
+}
+
+// pieceMost bounds what Next returns.
+const pieceMost = 32 << 10
+
+// Next is Read into memory of its own, no more than the piece needs.
+func (f *Frames) Next() (Tag, []byte, error) {
+	if err := f.begin(); err != nil {
+		return 0, nil, err
+	}
+	if _, err := f.r.Peek(1); err == nil { // what has come, not what was announced
+		b := make([]byte, min(f.left, max(f.r.Buffered(), 1), pieceMost))
+		tag, n, err := f.Read(b)
+		return tag, b[:n], err
+	} else if err == io.EOF {
+		return 0, nil, io.ErrUnexpectedEOF
+	} else {
+		return 0, nil, err
+	}
+}
+
+// begin reads on to a frame with content.
+func (f *Frames) begin() error {
 	for f.left == 0 {
 		if f.err != nil {
-			return 0, 0, f.err
+			return f.err
 		}
 		head, err := f.r.Peek(frameHead)
 		if err != nil {
 			if err == io.EOF { // the end is a frame; this is a cut
 				err = io.ErrUnexpectedEOF
 			}
-			return 0, 0, err
+			return err
 		}
 		tag, n := Tag(head[0]), binary.BigEndian.Uint32(head[1:])
 		switch {
@@ -93,12 +125,7 @@ func (f *Frames) Read(b []byte) (Tag, int, error) {
 		}
 		f.tag, f.left = tag, int(n)
 	}
-	n, err := f.r.Read(b[:min(len(b), f.left)])
-	f.left -= n
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return f.tag, n, err
+	return nil
 }
 
 func (f *Frames) failure(n int) error {

@@ -55,10 +55,11 @@ type Kill struct{ ID uint64 }
 
 func (m *Kill) Fields(c *Coder) { c.Uint(&m.ID) }
 
-// Extend moves the deadline to so long from now.
-type Extend struct{ Lifetime int64 }
+// Extend moves the deadline, unix nanoseconds by the guest's clock, which is
+// that of the machine it runs on.
+type Extend struct{ Deadline int64 }
 
-func (m *Extend) Fields(c *Coder) { Num(c, &m.Lifetime) }
+func (m *Extend) Fields(c *Coder) { Num(c, &m.Deadline) }
 
 // EventKind says what an Event tells.
 type EventKind uint8

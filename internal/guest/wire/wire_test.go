@@ -6,8 +6,10 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,7 +22,7 @@ func messages() []Message {
 		&Exec{Token: 1<<64 - 1, Args: []string{"a", "", "\xff\x00"}, Env: [][2]string{{"A", "b=c"}, {"", ""}}, Secrets: [][2]string{{"S", "s"}}, Dir: "/work", Stdin: true, Timeout: -1, Detached: true},
 		&Data{Token: 300},
 		&Kill{ID: 2_000_000_001},
-		&Extend{Lifetime: int64(time.Hour)},
+		&Extend{Deadline: 1 << 62},
 		&Event{Kind: EventDone}, &Event{Kind: EventStdinClosed}, &Event{Kind: EventStarted, ID: 7},
 		&Event{Kind: EventFailed, Failure: Failure{Code: "denied", Field: "f", Text: "t", Hint: "h", Kind: KindPermission}},
 		&Event{Kind: EventExited, Exit: Exit{Code: 255, Signal: 9, OOM: OOMYes, TimedOut: true}},
@@ -186,24 +188,107 @@ func TestJoinChangesNoByte(t *testing.T) {
 	var plain bytes.Buffer
 	joined := &rwc{}
 	j := Join(joined)
-	for _, b := range [][]byte{
+	release := func() {}
+	for i, b := range [][]byte{
 		{0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0},                // a window update
 		{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3}, []byte("abc"), // data
 		{0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0},                                       // data without a body
 		{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 12}, []byte("\x00\x00twelve bytes")[:12], // a body that looks like a header
+		{0, 1, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0},                                          // an end, which waits
+		{0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7},                                          // a ping, which does not
+		{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0xff, 0xff}, bytes.Repeat([]byte("x"), 0xffff), // too large to be held
 	} {
+		if i == 3 {
+			release = j.Hold()
+		}
 		plain.Write(b)
 		if n, err := j.Write(b); n != len(b) || err != nil {
 			t.Fatal(n, err)
 		}
 	}
+	release()
 	if !bytes.Equal(plain.Bytes(), joined.Bytes()) {
 		t.Errorf("%q\n%q", plain.Bytes(), joined.Bytes())
 	}
 }
 
+// pieces is a connection that keeps what each write brought.
+type pieces struct {
+	mu   sync.Mutex
+	sent [][]byte
+	fail error
+}
+
+func (*pieces) Read([]byte) (int, error) { return 0, io.EOF }
+func (*pieces) Close() error             { return nil }
+func (p *pieces) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = append(p.sent, bytes.Clone(b))
+	return len(b), p.fail
+}
+
+func (p *pieces) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.sent)
+}
+
+func TestJoinWritesSeldomAndNeverLate(t *testing.T) {
+	syn := []byte{0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0}
+	head, body := []byte{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3}, []byte("abc")
+	update := []byte{0, 1, 0, 0, 0, 0, 0, 1, 0, 2, 0, 0}
+	reset := []byte{0, 1, 0, 8, 0, 0, 0, 1, 0, 0, 0, 0}
+	for name, c := range map[string]struct {
+		writes [][]byte
+		hold   bool
+		now    int // writes at once
+		then   int // and a little later
+	}{
+		"an opening goes with what follows":    {[][]byte{syn, head, body}, false, 1, 1},
+		"an opening alone goes a little later": {[][]byte{syn}, false, 0, 1},
+		"a window update goes at once":         {[][]byte{update}, false, 1, 1},
+		"a reset goes at once":                 {[][]byte{reset}, false, 1, 1},
+		"what is held goes in one piece":       {[][]byte{syn, head, body, syn, head, body}, true, 0, 1},
+		"two messages are two writes":          {[][]byte{head, body, head, body}, false, 2, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &pieces{}
+			j := Join(p)
+			if c.hold {
+				j.Hold() // by somebody who hangs
+			}
+			for _, b := range c.writes {
+				_, _ = j.Write(b)
+			}
+			if n := p.count(); n != c.now {
+				t.Errorf("%s: %d writes at once", name, n)
+			}
+			time.Sleep(2 * linger)
+			if n := p.count(); n != c.then {
+				t.Errorf("%s: %d writes later", name, n)
+			}
+		})
+	}
+}
+
+func TestAJoinThatCannotWriteSaysSoAtTheNextWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pieces{fail: io.ErrClosedPipe}
+		j := Join(p)
+		if _, err := j.Write([]byte{0, 1, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0}); err != nil {
+			t.Errorf("before anything was written: %v", err)
+		}
+		time.Sleep(2 * linger)
+		if _, err := j.Write([]byte{0, 1, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0}); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%v", err)
+		}
+		_ = j.Close()
+	})
+}
+
 func TestBoot(t *testing.T) {
-	good := Boot{Owned: true, Lifetime: 90 * time.Second, UID: 1 << 21, NProc: 192, DiskMiB: 256}
+	good := Boot{Owned: true, Lifetime: 90 * time.Second, Longest: time.Hour, UID: 1 << 21, NProc: 192, DiskMiB: 256}
 	got, err := ParseBoot(good.Args())
 	if err != nil || got != good {
 		t.Errorf("%+v, %v", got, err)
@@ -212,15 +297,16 @@ func TestBoot(t *testing.T) {
 		"nothing":             nil,
 		"another mode":        {"bridge"},
 		"no lifetime":         {"init", "owned=true", "uid=1", "nproc=1", "disk=0"},
-		"a lifetime of zero":  {"init", "owned=true", "lifetime=0s", "uid=1", "nproc=1", "disk=0"},
-		"a negative lifetime": {"init", "owned=true", "lifetime=-1s", "uid=1", "nproc=1", "disk=0"},
-		"root":                {"init", "owned=true", "lifetime=1s", "uid=0", "nproc=1", "disk=0"},
-		"uid -1":              {"init", "owned=true", "lifetime=1s", "uid=4294967295", "nproc=1", "disk=0"},
-		"no process":          {"init", "owned=true", "lifetime=1s", "uid=1", "nproc=0", "disk=0"},
-		"a word twice":        {"init", "owned=true", "owned=false", "lifetime=1s", "uid=1", "nproc=1", "disk=0"},
-		"an unknown word":     {"init", "owned=true", "lifetime=1s", "uid=1", "nproc=1", "disk=0", "x=1"},
-		"no number":           {"init", "owned=true", "lifetime=1s", "uid=1", "nproc=x", "disk=0"},
-		"a huge disk":         {"init", "owned=true", "lifetime=1s", "uid=1", "nproc=1", "disk=9223372036854775807"},
+		"a lifetime of zero":  {"init", "owned=true", "lifetime=0s", "longest=1s", "uid=1", "nproc=1", "disk=0"},
+		"a negative lifetime": {"init", "owned=true", "lifetime=-1s", "longest=1s", "uid=1", "nproc=1", "disk=0"},
+		"a longest below it":  {"init", "owned=true", "lifetime=2s", "longest=1s", "uid=1", "nproc=1", "disk=0"},
+		"root":                {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=0", "nproc=1", "disk=0"},
+		"uid -1":              {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=4294967295", "nproc=1", "disk=0"},
+		"no process":          {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=1", "nproc=0", "disk=0"},
+		"a word twice":        {"init", "owned=true", "owned=false", "lifetime=1s", "longest=1s", "uid=1", "nproc=1", "disk=0"},
+		"an unknown word":     {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=1", "nproc=1", "disk=0", "x=1"},
+		"no number":           {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=1", "nproc=x", "disk=0"},
+		"a huge disk":         {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=1", "nproc=1", "disk=9223372036854775807"},
 	} {
 		if b, err := ParseBoot(args); err == nil {
 			t.Errorf("%s: accepted as %+v", name, b)
@@ -287,7 +373,7 @@ func FuzzFrames(f *testing.F) {
 }
 
 func FuzzParseBoot(f *testing.F) {
-	f.Add(strings.Join(Boot{Lifetime: time.Second, UID: 1, NProc: 1}.Args(), "\n"))
+	f.Add(strings.Join(Boot{Lifetime: time.Second, Longest: time.Second, UID: 1, NProc: 1}.Args(), "\n"))
 	f.Fuzz(func(t *testing.T, s string) {
 		b, err := ParseBoot(strings.Split(s, "\n"))
 		if err != nil {

@@ -28,6 +28,17 @@ var lifecycle = []Mutant{
 			"create, kill: what is done at once is done for each",
 			"attach: another backend joins a sandbox, uses it and ends it",
 			"last: nothing is left",
+			"kill: whoever waits for a program is told at once that its sandbox is gone",
+			"kill: what was handed out before says gone afterwards, and never hangs (M175)",
+			"kill: the files of what has ended are gone, open ones too",
+			"cancel: a sandbox's kill is done, or can be asked again (M113)",
+			"run: a sandbox that somebody else ended is gone, which is no timeout",
+			"run: the one call gives the result and leaves nothing",
+			"run: the one call leaves nothing, wherever it is cut off (M112)",
+			"close: it outlives its caller's context and takes everything with it",
+			"attach: another Runtime joins a sandbox, runs and reads in it, and closes it",
+			"records: a sandbox whose creation cannot be kept is destroyed, and nothing of it is left",
+			"errors: each says where it comes from, with a code there is",
 		},
 	},
 	{
@@ -37,10 +48,12 @@ var lifecycle = []Mutant{
 			return s
 		}}),
 		Fails: []string{
-			"lifetime: a sandbox ends by itself, not before its time",
+			"lifetime: a sandbox ends by itself, not before its time (M120)",
 			"attach: another backend joins a sandbox, uses it and ends it", // which sees the true deadline
 			"extend: a deadline that is past, or beyond what may be, is refused",
 			"extend: nothing lives longer than was allowed at its creation",
+			"lifetime: a program is told that its sandbox is gone, and it is listed no more (M114)",
+			"detach: a detached sandbox ends at its deadline, though nobody owns it",
 		},
 	},
 	{
@@ -52,9 +65,12 @@ var lifecycle = []Mutant{
 			return err
 		}}),
 		Fails: []string{
-			"create: a cancelled create leaves nothing and says so plainly",
+			"create: a cancelled create leaves nothing and says so plainly (M176)",
 			"exec: a cancelled start starts nothing and says so plainly",
 			"streams: a reader that gives up leaves the program running, and says so plainly",
+			"cancel: a start leaves nothing, wherever it is cut off (M176)",
+			"cancel: a wait that is given up says so plainly, and can be had again",
+			"cancel: joining for a caller who has left says so plainly",
 		},
 	},
 	{
@@ -62,7 +78,7 @@ var lifecycle = []Mutant{
 		Lie: wrap(lie{list: func(b driver.Backend, ctx context.Context, _ map[string]string) iter.Seq2[driver.Status, error] {
 			return b.List(ctx, nil)
 		}}),
-		Fails: []string{"list: sandboxes are found by their labels and facts, and no others"},
+		Fails: []string{"list: sandboxes are found by their labels and facts, and no others (M125)"},
 	},
 	{
 		Name: "its lists forget the caller's labels",
@@ -76,7 +92,10 @@ var lifecycle = []Mutant{
 				}
 			}
 		}}),
-		Fails: []string{"list: sandboxes are found by their labels and facts, and no others"},
+		Fails: []string{
+			"list: sandboxes are found by their labels and facts, and no others (M125)",
+			"labels: names and values come back as they were given, up to their limits",
+		},
 	},
 }
 
@@ -99,8 +118,12 @@ var exec = []Mutant{
 			}}}
 		},
 		Fails: []string{
-			"exec: a program ends at its timeout, with all it started",
-			"exec: kill takes what left its session, not its neighbour",
+			"exec: a program ends at its timeout, with all it started (M53, M54)",
+			"exec: kill takes what left its session, not its neighbour (M40, M42, M43)",
+			"output: who leaves the loop early ends the program and all it started (M78)",
+			"output: a panic in the loop ends the program and all it started",
+			"output: a caller who leaves in mid-stream is told plainly, and nothing goes on (M77)",
+			"run: a caller who leaves is told plainly, and nothing of the program goes on",
 		},
 	},
 	{
@@ -111,17 +134,22 @@ var exec = []Mutant{
 			}
 			return c
 		}}),
-		Fails: []string{"exec: a program ends at its timeout, with all it started"},
+		Fails: []string{
+			"exec: a program ends at its timeout, with all it started (M53, M54)",
+			"exec: a timeout is one program's own, and no handler holds it up (M58)",
+			"detach: a detached program has a timeout of its own (M74)",
+			"run: the command's own timeout is told from the caller's, and what it said is kept",
+		},
 	},
 	{
 		Name: "it loses exit codes",
 		Lie:  wrap(lie{exit: func(e driver.Exit) driver.Exit { e.Code = 0; return e }}),
 		Fails: []string{
-			"exec: exit codes arrive",
+			"exec: exit codes arrive (M72)",
 			"exec: a signal is told from an exit code",
-			"exec: a missing program exits 127, one that may not run 126",
-			"exec: a program ends at its timeout, with all it started",
-			"exec: kill takes what left its session, not its neighbour",
+			"exec: a missing program exits 127, one that may not run 126 (M68)",
+			"exec: a program ends at its timeout, with all it started (M53, M54)",
+			"exec: kill takes what left its session, not its neighbour (M40, M42, M43)",
 			"exec: a cancelled start starts nothing and says so plainly", // a missing file looks like an empty one
 			"secrets: they reach that command only",
 			"network: nothing is reached and no name resolves unless it is allowed",
@@ -130,7 +158,18 @@ var exec = []Mutant{
 			"caps: no more memory than allowed",
 			"caps: no more disk than allowed, wherever it is writable",
 			"strict: the root cannot be written, /work, /tmp and /run can",
-			"multi-tenant: a sandbox so ordered keeps its tenant, and no other joins it",
+			"multi-tenant: a sandbox so ordered keeps its tenant, and no other joins it (M121)",
+			"exec: kill ends what ignores every signal that can be ignored",
+			"exec: a timeout is one program's own, and no handler holds it up (M58)",
+			"exec: how a program ended is the same for everybody who asks, and again",
+			"exec: the hundredth program runs as the first did",
+			"exec: a directory that is not there is refused by name, and nothing runs",
+			"detach: a detached program in an owned sandbox is refused by name",
+			"streams: a program that reads no stdin keeps its exit code",
+			"network: the host's own loopback is not the sandbox's",
+			"egress.cidr: a rule opens nothing to the neighbour",
+			"caps: a program that runs out of memory falls alone",
+			"code: it runs where it is told, and its exit status is its own",
 		},
 	},
 	{
@@ -141,7 +180,10 @@ var exec = []Mutant{
 			}
 			return c
 		}}),
-		Fails: []string{"exec: arguments arrive as they were given"},
+		Fails: []string{
+			"exec: arguments arrive as they were given (M45, M98)",
+			"exec: arguments of 200 KiB arrive whole (M71)",
+		},
 	},
 	{
 		Name: "it prefers the sandbox's environment to the command's",
@@ -165,7 +207,7 @@ var exec = []Mutant{
 			}
 			return p, err
 		}}),
-		Fails: []string{"secrets: they show in no status, list, error or trace"},
+		Fails: []string{"secrets: they show in no status, list, error or trace (M103, M104)"},
 	},
 }
 
@@ -181,8 +223,10 @@ var streams = []Mutant{
 			}
 		}}),
 		Fails: []string{
-			"streams: stdout and stderr arrive apart",
+			"streams: stdout and stderr arrive apart (M63)",
 			"streams: the result comes without its output being read",
+			"run: the one call gives the result and leaves nothing",
+			"records: there is one of each operation, true to what happened",
 		},
 	},
 	{
@@ -191,7 +235,10 @@ var streams = []Mutant{
 			c.Stdin = true
 			return c
 		}}),
-		Fails: []string{"streams: no stdin is end of file"},
+		Fails: []string{
+			"streams: no stdin is end of file (M46, M47)",
+			"streams: a program that was given no stdin cannot be written to",
+		},
 	},
 	{
 		Name: "it takes output for text",
@@ -201,16 +248,21 @@ var streams = []Mutant{
 			return c, err
 		}}),
 		Fails: []string{
-			"exec: arguments arrive as they were given",
-			"streams: stdin arrives whole, then ends",
-			"streams: output is bytes",
-			"env: values arrive byte for byte",
+			"exec: arguments arrive as they were given (M45, M98)",
+			"streams: stdin arrives whole, then ends (M48, M49)",
+			"streams: output is bytes (M59)",
+			"env: values arrive byte for byte (M100, M101)",
+			"files: every legal name serves, as bytes (M88, M95)",
 		},
 	},
 	{
-		Name:  "it shows files before they are whole",
-		Lie:   wrap(lie{files: func(f driver.Files) driver.Files { return hasty{f} }}),
-		Fails: []string{"files: a file appears whole, or not at all"},
+		Name: "it shows files before they are whole",
+		Lie:  wrap(lie{files: func(f driver.Files) driver.Files { return hasty{f} }}),
+		Fails: []string{
+			"files: a file appears whole, or not at all",
+			"cancel: a writer in mid-file leaves nothing, under no name, and is told plainly",
+			"caps: no more disk than allowed, written from outside (M83)",
+		},
 	},
 }
 
@@ -218,6 +270,13 @@ var streams = []Mutant{
 type hasty struct{ driver.Files }
 
 func (h hasty) Create(ctx context.Context, name string, mode fs.FileMode) (io.WriteCloser, error) {
+	w, err := h.Files.Create(ctx, name, mode)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
 	return &hastyFile{h.Files, ctx, name, mode, nil}, nil
 }
 
@@ -256,6 +315,7 @@ var orders = []Mutant{
 			"network: nothing is reached and no name resolves unless it is allowed",
 			"egress.cidr: a rule opens its range and ports, and nothing else",
 			"egress.host: a rule opens its host and ports, not the raw address",
+			"egress.cidr: a rule opens nothing to the neighbour",
 		},
 	},
 	{
@@ -269,13 +329,18 @@ var orders = []Mutant{
 			"caps: no more memory than allowed",
 			"caps: no more disk than allowed, wherever it is writable",
 			"caps: no more CPU than allowed",
-			"oom: a program that the memory cap ended is told from others",
+			"oom: a program that the memory cap ended is told from others (M67)",
+			"caps: a program that runs out of memory falls alone",
+			"caps: no more disk than allowed, written from outside (M83)",
 		},
 	},
 	{
-		Name:  "it takes strict for compat",
-		Lie:   wrap(lie{order: func(s driver.Spec) driver.Spec { s.Profile = driver.Compat; return s }}),
-		Fails: []string{"strict: the root cannot be written, /work, /tmp and /run can"},
+		Name: "it takes strict for compat",
+		Lie:  wrap(lie{order: func(s driver.Spec) driver.Spec { s.Profile = driver.Compat; return s }}),
+		Fails: []string{
+			"strict: the root cannot be written, /work, /tmp and /run can",
+			"files: from outside, no more may be written than by a program",
+		},
 	},
 }
 

@@ -1,0 +1,356 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// trees asks how programs end together with what they started, and how many
+// of them get on with one another.
+var trees = []Check{
+	{Name: "exec: kill takes children in process groups of their own (M44)", Func: inside(func(t *trial, s driver.Sandbox) error {
+		p, err := t.background(s, t.cmd(Jobs, "/tmp/beat"))
+		if err != nil {
+			return err
+		}
+		if err := t.beats(s, "/tmp/beat"); err != nil {
+			return err
+		}
+		if err := p.Kill(t); err != nil {
+			return err
+		}
+		return t.stops(s, "/tmp/beat")
+	})},
+	{Name: "exec: kill ends what ignores every signal that can be ignored", Func: inside(func(t *trial, s driver.Sandbox) error {
+		p, err := t.background(s, t.cmd(Stubborn))
+		if err != nil {
+			return err
+		}
+		if err := p.Kill(t); err != nil {
+			return err
+		}
+		return t.bounded("its end", func() error {
+			exit, err := p.Wait(t)
+			if err == nil && (exit.Signal != "SIGKILL" || exit.Code != 137 || exit.TimedOut) {
+				err = fmt.Errorf("it ended as %+v", exit)
+			}
+			return err
+		})
+	})},
+	{Name: "exec: a timeout is one program's own, and no handler holds it up (M58)", Func: inside(func(t *trial, s driver.Sandbox) error {
+		neighbour, err := t.background(s, t.cmd(Hang))
+		if err != nil {
+			return err
+		}
+		short := func(p Probe, args ...string) driver.Cmd {
+			cmd := t.cmd(p, args...)
+			cmd.Timeout = time.Second
+			return cmd
+		}
+		begun := time.Now()
+		early, err := t.run(s, short(Exit, "3"))
+		if err != nil || early.exit.Code != 3 || early.exit.TimedOut {
+			return fmt.Errorf("a program that ended within its timeout: %v, %v", early, err)
+		}
+		p, err := s.Start(t, short(Stubborn))
+		if err != nil {
+			return err
+		}
+		err = t.bounded("its end", func() error {
+			exit, err := p.Wait(t)
+			if err == nil && (!exit.TimedOut || exit.Signal != "SIGKILL") {
+				err = fmt.Errorf("it ended as %+v", exit)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if took := time.Since(begun); took < time.Second {
+			return fmt.Errorf("it ended after %v", took)
+		}
+		if err := t.running(neighbour); err != nil {
+			return fmt.Errorf("the neighbour, who had a minute: %w", err)
+		}
+		_, err = t.say(s, Exit, "0")
+		return err
+	})},
+	{Name: "exec: how a program ended is the same for everybody who asks, and again", Func: inside(func(t *trial, s driver.Sandbox) error {
+		p, err := s.Start(t, t.cmd(Raise, "TERM"))
+		if err != nil {
+			return err
+		}
+		const n = 4
+		type answer struct {
+			exit driver.Exit
+			err  error
+		}
+		answers := make(chan answer, n)
+		for range n {
+			go func() {
+				exit, err := p.Wait(t)
+				answers <- answer{exit, err}
+			}()
+		}
+		for range n {
+			var a answer
+			if err := t.bounded("wait", func() error { a = <-answers; return a.err }); err != nil {
+				return err
+			}
+			if a.exit.Signal != "SIGTERM" || a.exit.Code != 143 {
+				return fmt.Errorf("one hears %+v", a.exit)
+			}
+		}
+		if _, err := t.drain(p); err != nil {
+			return err
+		}
+		if exit, err := p.Wait(t); err != nil || exit.Signal != "SIGTERM" {
+			return fmt.Errorf("asked again: %+v, %v", exit, err)
+		}
+		for range 2 {
+			if c, err := p.Recv(t); !isEOF(err) {
+				return fmt.Errorf("after the end of its output: %+v, %v", c, err)
+			}
+		}
+		return nil
+	})},
+	{Name: "exec: the hundredth program runs as the first did", Func: inside(func(t *trial, s driver.Sandbox) error {
+		for i := range 100 {
+			out, err := t.run(s, t.cmd(Exit, fmt.Sprint(i)))
+			if err != nil || out.exit.Code != i {
+				return fmt.Errorf("program %d: %v, %v", i, out, err)
+			}
+		}
+		return nil
+	})},
+	{Name: "exec: arguments of 200 KiB arrive whole (M71)", Func: inside(func(t *trial, s driver.Sandbox) error {
+		args := make([]string, 0, 101)
+		args = append(args, strings.Repeat("long", 25<<10)) // 100 KiB in one
+		for i := range 100 {
+			args = append(args, fmt.Sprintf("%d %s", i, strings.Repeat("x", 1<<10)))
+		}
+		got, err := t.say(s, Args, args...)
+		if want := strings.Join(args, "\x00") + "\x00"; err == nil && got != want {
+			err = fmt.Errorf("%d bytes arrive as %d, or others", len(want), len(got))
+		}
+		return err
+	})},
+	{Name: "exec: a directory that is not there is refused by name, and nothing runs", Func: inside(func(t *trial, s driver.Sandbox) error {
+		for _, dir := range []string{"/no/such", "nowhere"} {
+			cmd := t.cmd(Write, "/tmp/ran")
+			cmd.Dir = dir
+			p, err := s.Start(t, cmd)
+			if err == nil {
+				return errors.Join(fmt.Errorf("in %q it was started", dir), p.Kill(t))
+			}
+			if err := wantCode(dir, err, driver.CodeNotFound); err != nil {
+				return err
+			}
+			if e := driver.Problems(err); len(e) == 0 || e[0].Field != "dir" {
+				return fmt.Errorf("%w: its field is not dir", err)
+			}
+		}
+		if out, err := t.run(s, t.cmd(Copy, "/tmp/ran")); err != nil || out.exit.Code == 0 {
+			return fmt.Errorf("it ran: %v, %v", out, err)
+		}
+		return nil
+	})},
+	{Name: "exec: many that nobody reads keep nobody else from running", Func: inside(func(t *trial, s driver.Sandbox) error {
+		var idle []driver.Process
+		for range 12 {
+			p, err := s.Start(t, t.cmd(Flood, fmt.Sprint(64<<20)))
+			if err != nil {
+				return err
+			}
+			idle = append(idle, p)
+		}
+		for range 3 {
+			if got, err := t.say(s, Flood, fmt.Sprint(1<<20)); err != nil || len(got) != 1<<20 {
+				return fmt.Errorf("the thirteenth: %d bytes, %v", len(got), err)
+			}
+		}
+		var err error
+		for _, p := range idle {
+			err = errors.Join(err, t.bounded("kill", func() error { return p.Kill(t) }))
+		}
+		return err
+	})},
+	{Name: "detach: a detached program in an owned sandbox is refused by name", Func: inside(func(t *trial, s driver.Sandbox) error {
+		cmd := t.cmd(Write, "/tmp/ran")
+		cmd.Detached = true
+		p, err := s.Start(t, cmd)
+		if err == nil {
+			return errors.Join(errors.New("it was started"), p.Kill(t))
+		}
+		if err := wantField(err, driver.CodeUnsupported, "detached"); err != nil {
+			return err
+		}
+		if out, err := t.run(s, t.cmd(Copy, "/tmp/ran")); err != nil || out.exit.Code == 0 {
+			return fmt.Errorf("it ran: %v, %v", out, err)
+		}
+		return nil
+	})},
+	{Name: "detach: a detached program has a timeout of its own (M74)", Capability: driver.CanDetach, Kind: Proof, Func: with(func(t *trial) error {
+		spec := t.spec()
+		spec.Detached = true
+		s, err := t.createFrom(spec)
+		if err != nil {
+			return err
+		}
+		for file, timeout := range map[string]time.Duration{"/tmp/short": 3 * time.Second, "/tmp/long": time.Minute} {
+			cmd := t.cmd(Beat, file)
+			cmd.Detached, cmd.Timeout = true, timeout
+			if _, err := s.Start(t, cmd); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(t.beats(s, "/tmp/short"), t.pause(3*time.Second), t.stops(s, "/tmp/short")); err != nil {
+			return err
+		}
+		return t.beats(s, "/tmp/long")
+	})},
+	{Name: "detach: a detached sandbox ends at its deadline, though nobody owns it", Capability: driver.CanDetach, Kind: Proof, Func: with(func(t *trial) error {
+		spec := t.spec()
+		spec.Detached, spec.Lifetime = true, 2*time.Second
+		var id string
+		err := t.second(func(b driver.Backend) error {
+			s, err := b.Create(t, spec)
+			if err == nil {
+				id = s.Status().ID
+				t.keep(s)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return t.eventually(spec.Lifetime+soon, "it lives on", func() (bool, error) {
+			_, err := t.b.Attach(t, id)
+			if err == nil {
+				return false, nil
+			}
+			return true, wantCode("attach", err, driver.CodeGone, driver.CodeNotFound)
+		})
+	})},
+	{Name: "attach: several who joined at once get each their own answers", Capability: driver.CanAttach, Kind: Proof, Func: inside(func(t *trial, s driver.Sandbox) error {
+		const n, rounds = 3, 5
+		errs := make(chan error, n+1)
+		talk := func(s driver.Sandbox, word string) {
+			var err error
+			for i := 0; i < rounds && err == nil; i++ {
+				var got string
+				if got, err = t.say(s, Args, word); err == nil && got != word+"\x00" {
+					err = fmt.Errorf("%s hears %q", word, got)
+				}
+			}
+			errs <- err
+		}
+		for i := range n {
+			joined, err := t.b.Attach(t, s.Status().ID)
+			if err != nil {
+				return err
+			}
+			go talk(joined, fmt.Sprintf("joined-%d", i))
+		}
+		go talk(s, "maker")
+		var err error
+		for range n + 1 {
+			err = errors.Join(err, <-errs)
+		}
+		return err
+	})},
+	{Name: "attach: who joined and leaves ends nothing of the others'", Capability: driver.CanAttach, Kind: Proof, Func: inside(func(t *trial, s driver.Sandbox) error {
+		p, err := t.background(s, t.cmd(Hang))
+		if err != nil {
+			return err
+		}
+		if err := t.second(func(b driver.Backend) error {
+			joined, err := b.Attach(t, s.Status().ID)
+			if err == nil {
+				_, err = t.say(joined, Exit, "0")
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+		if err := t.running(p); err != nil {
+			return err
+		}
+		_, err = t.say(s, Exit, "0")
+		return err
+	})},
+	{Name: "extend: who joined moves the same deadline (M173)", Capability: driver.CanExtend, Kind: Proof, Func: with(func(t *trial) error {
+		spec := t.spec()
+		spec.Lifetime, spec.MaxLifetime = 3*time.Second, time.Minute
+		s, err := t.createFrom(spec)
+		if err != nil {
+			return err
+		}
+		if !t.b.Info().Can(driver.CanAttach) {
+			return extend(t, s, time.Now().Add(30*time.Second))
+		}
+		return t.second(func(b driver.Backend) error {
+			joined, err := b.Attach(t, s.Status().ID)
+			if err != nil {
+				return err
+			}
+			to := time.Now().Add(30 * time.Second)
+			if err := extend(t, joined, to); err != nil {
+				return err
+			}
+			if d := joined.Status().Deadline; d.Sub(to).Abs() > 2*time.Second {
+				return fmt.Errorf("its status says %v, want %v", d, to)
+			}
+			if err := t.pause(time.Until(s.Status().Created.Add(spec.Lifetime + time.Second))); err != nil {
+				return err
+			}
+			_, err = t.say(s, Exit, "0")
+			return err
+		})
+	})},
+	{Name: "extend: a deadline can be brought nearer", Capability: driver.CanExtend, Kind: Proof, Func: with(func(t *trial) error {
+		spec := t.spec()
+		spec.MaxLifetime = spec.Lifetime
+		s, err := t.createFrom(spec)
+		if err != nil {
+			return err
+		}
+		if err := extend(t, s, time.Now().Add(2*time.Second)); err != nil {
+			return err
+		}
+		return t.eventually(2*time.Second+soon, "it lives on", func() (bool, error) {
+			_, err := t.say(s, Exit, "0")
+			return errors.Is(err, driver.CodeGone), nil
+		})
+	})},
+	{Name: "extend: for a caller who has left, nothing moves, and he is told plainly", Capability: driver.CanExtend, Kind: Proof, Func: with(func(t *trial) error {
+		spec := t.spec()
+		spec.MaxLifetime = time.Hour
+		s, err := t.createFrom(spec)
+		if err != nil {
+			return err
+		}
+		before := s.Status().Deadline
+		if err := plain("extend", extend(left(t), s, time.Now().Add(30*time.Minute)), context.Canceled); err != nil {
+			return err
+		}
+		if after := s.Status().Deadline; !after.Equal(before) {
+			return fmt.Errorf("its deadline was %v and is %v", before, after)
+		}
+		return nil
+	})},
+}
+
+// extend asks a sandbox that is said to be able to.
+func extend(ctx context.Context, s driver.Sandbox, to time.Time) error {
+	e, ok := driver.As[driver.Extender](s)
+	if !ok {
+		return errors.New("the sandbox is no driver.Extender")
+	}
+	return e.Extend(ctx, to)
+}
