@@ -103,9 +103,34 @@ func (b *builder) reads(kind string) func(context.Context, *reader, node) []Part
 		return func(_ context.Context, r *reader, n node) []Part { return networkPolicy(r, n) }
 	case "sandboxio_reaper_schedule":
 		return func(_ context.Context, r *reader, n node) []Part { return b.schedule(r, n) }
+	case "docker_container":
+		return func(_ context.Context, r *reader, n node) []Part { return dockerContainer(r, n) }
+	case "docker_image", "docker_registry_image":
+		return func(_ context.Context, r *reader, n node) []Part { return dockerImage(r, n) }
+	}
+	if slices.Contains(podKinds, kind) {
+		return func(_ context.Context, r *reader, n node) []Part {
+			p, ok := podOf(kind, n)
+			if !ok {
+				return nil
+			}
+			return p.parts(r)
+		}
 	}
 	return nil
 }
+
+// podKinds are the resources that describe a pod, or may.
+var podKinds = func() []string {
+	out := []string{"kubernetes_manifest", "kubernetes_daemonset", "kubernetes_daemon_set_v1", "kubernetes_cron_job_v1beta1"}
+	for _, kind := range []string{"pod", "deployment", "job", "cron_job", "stateful_set", "replication_controller"} {
+		out = append(out, "kubernetes_"+kind, "kubernetes_"+kind+"_v1")
+	}
+	return out
+}()
+
+// foreign reports whether somebody else's provider has this type.
+func foreign(kind string) bool { return !strings.HasPrefix(kind, "sandboxio_") }
 
 // build makes the item of one resource. before is what the state has of an
 // object that stays, or null.

@@ -38,6 +38,8 @@ type values struct {
 // outline is what surrounds the changes, which a first pass collects.
 type outline struct {
 	provider provider
+	engines  []engine
+	written  map[string]any // the expressions of others' resources, by module, type and name
 }
 
 // outlined makes the first pass.
@@ -77,6 +79,9 @@ func (p *Plan) outlined() error {
 		case "configuration":
 			isPlan = true
 			return s.object(func(key string) error {
+				if key == "root_module" {
+					return p.writtenIn(s, "")
+				}
 				if key != "provider_config" {
 					return s.skip()
 				}
@@ -111,8 +116,51 @@ func (p *Plan) outlined() error {
 	} else if !complete {
 		p.seen.Notes = append(p.seen.Notes, "the plan is not complete: what it leaves out, by -target or otherwise, is not judged")
 	}
-	p.outline.provider = config.provider()
+	p.outline.provider, p.outline.engines = config.provider(), config.engines()
 	return nil
+}
+
+// writtenIn collects what the configuration of one module says of others'
+// resources: which attributes it sets.
+func (p *Plan) writtenIn(s *stream, path string) error {
+	if p.outline.written == nil {
+		p.outline.written = map[string]any{}
+	}
+	b := &builder{}
+	return s.object(func(key string) error {
+		switch key {
+		case "resources":
+			return s.array(func() error {
+				raw, err := s.raw(maxValue)
+				if err != nil {
+					return err
+				}
+				var r struct{ Mode, Type, Name string }
+				if err := json.Unmarshal(raw, &r); err != nil {
+					return err
+				}
+				if r.Mode != "managed" || !foreign(r.Type) || b.reads(r.Type) == nil {
+					return nil
+				}
+				var e struct{ Expressions any }
+				if err := json.Unmarshal(raw, &e); err != nil {
+					return err
+				}
+				p.outline.written[path+r.Type+"."+r.Name] = e.Expressions
+				return nil
+			})
+		case "module_calls":
+			return s.object(func(name string) error {
+				return s.object(func(key string) error {
+					if key == "module" {
+						return p.writtenIn(s, path+name+".")
+					}
+					return s.skip()
+				})
+			})
+		}
+		return s.skip()
+	})
 }
 
 // rewind starts a pass from the beginning.
@@ -159,6 +207,14 @@ func (p *Plan) changes(ctx context.Context) iter.Seq2[Item, error] {
 				return stop
 			}
 			return nil
+		}
+		for _, e := range p.outline.engines {
+			if i, ok := e.item(p.source); ok {
+				p.seen.Judged++
+				if !yield(i, nil) {
+					return
+				}
+			}
 		}
 		err = s.object(func(key string) error {
 			switch key {
@@ -213,7 +269,16 @@ func (p *Plan) item(ctx context.Context, b *builder, raw []byte) (i Item, ok boo
 	if v.Importing == nil && (noop || slices.Equal(v.Actions, []string{"update"})) {
 		before = node{value: v.Before, secret: v.BeforeSensitive}
 	}
-	i = b.build(ctx, c.Type, before, node{value: v.After, unknown: v.AfterUnknown, secret: v.AfterSensitive})
+	after := node{value: v.After, unknown: v.AfterUnknown, secret: v.AfterSensitive}
+	if foreign(c.Type) {
+		after.config = p.outline.written[strings.Join(append(module(c.Module), c.Type, c.Name), ".")]
+	}
+	i = b.build(ctx, c.Type, before, after)
+	if len(i.Parts) == 0 && i.Problem == nil { // of a type that may be anything
+		p.seen.Known--
+		p.seen.Judged--
+		return i, false, nil
+	}
 	i.Unchanged = i.Unchanged || noop && v.Importing == nil
 	i.Address, i.module, i.name = c.Address, module(c.Module), c.Name
 	return i, true, nil

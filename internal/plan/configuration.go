@@ -8,6 +8,8 @@ type configuration struct {
 	Providers map[string]struct {
 		Name        string         `json:"name"`
 		FullName    string         `json:"full_name"`
+		Alias       string         `json:"alias"`
+		Module      string         `json:"module_address"`
 		Expressions map[string]any `json:"expressions"`
 	}
 }

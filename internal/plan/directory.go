@@ -125,6 +125,14 @@ func sourceOf(call *hcl.Block) string {
 func (p *Plan) directoryItems(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		b := &builder{opts: p.opts, source: p.source, provider: p.source.provider()}
+		for _, e := range p.source.engines() {
+			if i, ok := e.item(p.source); ok {
+				p.seen.Judged++
+				if !yield(i, nil) {
+					return
+				}
+			}
+		}
 		for _, key := range sortedKeys(p.source.modules) {
 			m := p.source.modules[key]
 			m.parse()
@@ -148,9 +156,13 @@ func (p *Plan) directoryItems(ctx context.Context) iter.Seq2[Item, error] {
 				if b.reads(kind) == nil {
 					continue
 				}
-				p.seen.Judged++
 				value, unknown := bodyValue(o.block.Body)
 				i := b.build(ctx, kind, node{}, node{value: value, unknown: unknown})
+				if len(i.Parts) == 0 && i.Problem == nil {
+					p.seen.Known--
+					continue
+				}
+				p.seen.Judged++
 				i.Address, i.module, i.name = address+name, calls, o.block.Labels[1]
 				if !yield(i, nil) {
 					return

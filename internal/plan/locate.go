@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/hashicorp/hcl/v2"
@@ -35,29 +36,89 @@ func inBody(body hcl.Body, whole hcl.Range, attr []any) (hcl.Range, bool) {
 	if a, ok := native.Attributes[name]; ok {
 		return inExpr(a.Expr, a.SrcRange, attr[1:])
 	}
+	var made []*hclsyntax.Block
+	for _, b := range native.Blocks {
+		if b.Type == "dynamic" && len(b.Labels) == 1 && b.Labels[0] == name {
+			return b.DefRange(), false // how many it makes is not known from the text
+		}
+		if b.Type == name {
+			made = append(made, b)
+		}
+	}
 	rest, index := attr[1:], 0
 	if len(rest) > 0 {
-		if i, ok := rest[0].(int); ok {
-			index, rest = i, rest[1:]
+		switch step := rest[0].(type) {
+		case int:
+			index, rest = step, rest[1:]
+		case like:
+			rest = rest[1:]
+			index = onlyOne(len(made), func(i int) bool {
+				value, unknown := bodyValue(made[i].Body)
+				return resembles(value, unknown, step.value)
+			})
+			if index < 0 && len(made) > 0 {
+				return made[0].DefRange(), false
+			}
 		}
 	}
-	n := 0
-	for _, b := range native.Blocks {
-		switch {
-		case b.Type == "dynamic" && len(b.Labels) == 1 && b.Labels[0] == name:
-			// How many it makes is not known from the text.
-			return b.DefRange(), false
-		case b.Type != name:
-			continue
-		case n < index:
-			n++
-			continue
-		case len(rest) == 0:
-			return b.DefRange(), true
-		}
-		return inBody(b.Body, b.DefRange(), rest)
+	switch {
+	case index < 0 || index >= len(made):
+		return whole, false
+	case len(rest) == 0:
+		return made[index].DefRange(), true
 	}
-	return whole, false
+	return inBody(made[index].Body, made[index].DefRange(), rest)
+}
+
+// onlyOne is the index for which ok holds, or -1 when there is none or several.
+func onlyOne(n int, ok func(int) bool) int {
+	found := -1
+	for i := range n {
+		if ok(i) {
+			if found >= 0 {
+				return -1
+			}
+			found = i
+		}
+	}
+	return found
+}
+
+// resembles reports whether what is known of a text agrees with a value.
+func resembles(text, unknown, value any) bool {
+	if unknown == true {
+		return true
+	}
+	switch t := text.(type) {
+	case map[string]any:
+		v, ok := value.(map[string]any)
+		marks, _ := unknown.(map[string]any)
+		for k := range t {
+			if !ok || !resembles(t[k], marks[k], v[k]) {
+				return false
+			}
+		}
+		return ok
+	case []any:
+		v, ok := value.([]any)
+		marks, _ := unknown.([]any)
+		if !ok || len(v) != len(t) {
+			return false
+		}
+		for i := range t {
+			var m any
+			if i < len(marks) {
+				m = marks[i]
+			}
+			if !resembles(t[i], m, v[i]) {
+				return false
+			}
+		}
+		return true
+	case nil:
+		return true // null may be a default
+	}
+	return fmt.Sprint(text) == fmt.Sprint(value) // "80" and 80 are the same to Terraform
 }
 
 // inExpr follows a path into objects and lists that are written out; whole is
@@ -88,6 +149,17 @@ func inExpr(e hcl.Expression, whole hcl.Range, attr []any) (hcl.Range, bool) {
 		items, diags := hcl.ExprList(e)
 		if !diags.HasErrors() && step >= 0 && step < len(items) {
 			return inExpr(items[step], items[step].Range(), attr[1:])
+		}
+	case like:
+		items, diags := hcl.ExprList(e)
+		if diags.HasErrors() {
+			break
+		}
+		if i := onlyOne(len(items), func(i int) bool {
+			value, unknown := exprValue(items[i])
+			return resembles(value, unknown, step.value)
+		}); i >= 0 {
+			return inExpr(items[i], items[i].Range(), attr[1:])
 		}
 	}
 	return whole, false

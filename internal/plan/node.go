@@ -12,7 +12,10 @@ import (
 // values out of the first.
 type node struct {
 	value, unknown, secret any
-	path                   []any // of the attribute, from the resource: strings and ints
+	path                   []any // of the attribute, from the resource: strings, ints and likenesses
+
+	config  any  // what a plan tells of the expressions; nil = nothing
+	omitted bool // certainly not in the configuration
 }
 
 func (n node) isUnknown() bool { return n.unknown == true }
@@ -22,16 +25,33 @@ func (n node) isNull() bool    { return n.value == nil && !n.isUnknown() }
 // get is a member of an object or a map.
 func (n node) get(key string) node {
 	known, _ := n.value.(map[string]any)
-	return node{known[key], member(n.unknown, key), member(n.secret, key), append(slices.Clip(n.path), key)}
+	out := node{value: known[key], unknown: member(n.unknown, key), secret: member(n.secret, key), path: append(slices.Clip(n.path), key)}
+	if block, ok := n.config.(map[string]any); ok && !isExpression(block) {
+		var there bool
+		out.config, there = block[key]
+		out.omitted = !there
+	}
+	return out
 }
 
 // at is an element of a list.
 func (n node) at(i int) node {
-	var v any
+	out := node{unknown: element(n.unknown, i), secret: element(n.secret, i), path: append(slices.Clip(n.path), i)}
 	if known, ok := n.value.([]any); ok && i < len(known) {
-		v = known[i]
+		out.value = known[i]
 	}
-	return node{v, element(n.unknown, i), element(n.secret, i), append(slices.Clip(n.path), i)}
+	if blocks, ok := n.config.([]any); ok && len(blocks) == n.len() {
+		out.config = blocks[i]
+	}
+	return out
+}
+
+// isExpression reports whether a plan tells of an attribute here, rather than
+// of a block. An empty object may be either.
+func isExpression(m map[string]any) bool {
+	_, constant := m["constant_value"]
+	_, refers := m["references"]
+	return constant || refers || len(m) == 0
 }
 
 func member(marks any, key string) any {

@@ -105,7 +105,11 @@ func (m *files) parse() {
 					name = "module." + b.Labels[0]
 				default:
 					m.providers = append(m.providers, b)
-					continue
+					name = "provider." + b.Labels[0]
+					value, _ := bodyValue(b.Body)
+					if alias, ok := value["alias"].(string); ok {
+						name += "." + alias
+					}
 				}
 				if m.objects[name] == nil { // the first is no override
 					m.objects[name] = &object{b, f.name}

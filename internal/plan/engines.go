@@ -1,0 +1,124 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/policy"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/redact"
+)
+
+// engine is how a provider is configured to reach what it works on.
+type engine struct {
+	modules []string
+	kind    string // "docker"
+	alias   string
+	value   node
+}
+
+// address is what Terraform calls the provider's configuration.
+func (e engine) address() string {
+	out := ""
+	for _, m := range e.modules {
+		out += "module." + m + "."
+	}
+	return out + "provider." + e.name()
+}
+
+func (e engine) name() string { return strings.TrimSuffix(e.kind+"."+e.alias, ".") }
+
+// item asks the policy about the way to the engine; ok is false for a provider
+// of which that is not known how to read.
+func (e engine) item(s *Source) (i Item, ok bool) {
+	r := newReader()
+	var p policy.Provider
+	switch e.kind {
+	case "docker":
+		p = r.dockerEngine(e.value.get("host"), e.value, "cert_path", "ca_material", "cert_material")
+	case "kubernetes":
+		p = r.kubernetesEngine(e.value)
+	case "sandboxio":
+		block := first(e.value.get("docker"))
+		if block.isNull() {
+			return i, false
+		}
+		p = r.dockerEngine(block.get("host"), block)
+		if p.Endpoint != nil && !block.get("plain").bool() {
+			p.TLS = new(true) // our own refuses tcp without it
+		}
+		if plain := block.get("plain"); plain.isUnknown() {
+			r.note("provider.tls", plain)
+		}
+	default:
+		return i, false
+	}
+	i = Item{Address: e.address(), Type: "provider", module: e.modules, name: e.name(), source: s, Problem: r.err()}
+	var hidden []string
+	secrets(e.value.value, e.value.secret, &hidden)
+	i.secrets = redact.New(hidden...)
+	i.Parts = []Part{r.part(policy.KindProvider, policy.Resource{Provider: p})}
+	return i, true
+}
+
+// dockerEngine reads an endpoint, and whether one of the attributes that TLS
+// needs is there. Without an endpoint the environment says it, or it is local.
+func (r *reader) dockerEngine(host, block node, tls ...string) policy.Provider {
+	p := policy.Provider{Endpoint: r.words("provider.endpoint", host)}
+	r.places["provider"] = host.path
+	for _, name := range tls {
+		n := block.get(name)
+		if n.isUnknown() {
+			r.note("provider.tls", n)
+		}
+		if n.str() != "" {
+			p.TLS = new(true)
+		}
+	}
+	return p
+}
+
+func (r *reader) kubernetesEngine(n node) policy.Provider {
+	p := policy.Provider{Endpoint: r.words("provider.endpoint", n.get("host"))}
+	insecure := n.get("insecure")
+	if r.note("provider.tls", insecure) && p.Endpoint != nil {
+		p.TLS = new(!insecure.bool() && !strings.HasPrefix(*p.Endpoint, "http://"))
+	}
+	r.places["provider"] = n.get("host").path
+	return p
+}
+
+// engines are the providers in a plan's configuration.
+func (c configuration) engines() []engine {
+	var out []engine
+	for _, key := range sortedKeys(c.Providers) {
+		p := c.Providers[key]
+		value, unknown := map[string]any{}, map[string]any{}
+		for name, e := range p.Expressions {
+			value[name], unknown[name] = expression(e)
+		}
+		e := engine{kind: p.Name, alias: p.Alias, value: node{value: value, unknown: unknown}}
+		if p.Module != "" {
+			e.modules = module(p.Module)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// engines are the providers in a configuration's text.
+func (s *Source) engines() []engine {
+	var out []engine
+	for _, key := range sortedKeys(s.modules) {
+		m := s.modules[key]
+		m.parse()
+		for _, b := range m.providers {
+			value, unknown := bodyValue(b.Body)
+			n := node{value: value, unknown: unknown}
+			e := engine{kind: b.Labels[0], alias: n.get("alias").str(), value: n}
+			if key != "" {
+				e.modules = strings.Split(key, ".")
+			}
+			out = append(out, e)
+		}
+	}
+	return out
+}
