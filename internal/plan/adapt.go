@@ -71,7 +71,7 @@ func (n node) settled() node {
 	return n
 }
 
-// list is the blocks of a kind, or the one object in their place.
+// blocks are the blocks of a kind, or the one object in their place.
 func blocks(n node) []node {
 	var out []node
 	for i := range n.len() {
@@ -105,7 +105,7 @@ type like struct {
 	value any
 }
 
-// strings reads the members of a set of texts; one that is unknown makes all
+// set reads the members of a set of texts; one that is unknown makes all
 // unknown.
 func (r *reader) set(field string, n node) []string {
 	out := r.texts(field, n)
@@ -116,6 +116,16 @@ func (r *reader) set(field string, n node) []string {
 		r.places[fmt.Sprintf("%s[%d]", field, i)] = e.path
 	}
 	return out
+}
+
+// capabilities reads the block that adds and drops them.
+func (r *reader) capabilities(block node) (add, drop []string) {
+	known := r.note("process.cap_add", block)
+	if known = r.note("process.cap_drop", block) && known; !known {
+		return nil, nil
+	}
+	c := first(block)
+	return r.set("process.cap_add", c.get("add")), r.set("process.cap_drop", c.get("drop"))
 }
 
 // assignments reads texts like NAME=VALUE.

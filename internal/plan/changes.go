@@ -111,6 +111,7 @@ func (p *Plan) outlined() error {
 	case errored:
 		return errors.New("the plan failed: Terraform stopped before all of it was planned")
 	}
+	p.seen.Partial = deferred || !complete
 	if deferred {
 		p.seen.Notes = append(p.seen.Notes, "some changes are deferred to a later plan, which has to be checked too")
 	} else if !complete {

@@ -91,10 +91,7 @@ func (r *reader) dockerProcess(get func(string) node) policy.Process {
 		Seccomp:      new("default"),
 	}
 	capabilities := get("capabilities")
-	if r.any("process.cap_add", capabilities) && r.any("process.cap_drop", capabilities) {
-		c := first(capabilities)
-		p.CapAdd, p.CapDrop = r.set("process.cap_add", c.get("add")), r.set("process.cap_drop", c.get("drop"))
-	}
+	p.CapAdd, p.CapDrop = r.capabilities(capabilities)
 	r.dockerSecurity(get("security_opts"), &p)
 	var modes []node
 	for _, m := range []struct{ attribute, namespace string }{

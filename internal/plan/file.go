@@ -47,6 +47,7 @@ type Seen struct {
 	Known   int            // of a type that is judged
 	Deleted int            // of those, the ones that only go away, which nobody judges
 	Judged  int
+	Partial bool     // resources of the configuration are not among them
 	Notes   []string // what else a reviewer must know
 }
 

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -53,6 +52,18 @@ func (i Item) Redact(s string) string { return i.secrets.String(s) }
 // of a template is "network_policy.egress[0]". "" is the resource itself.
 func (p Part) Attribute(field string) string { return attribute(p.lookup(field)) }
 
+// Slim is the part with the way back of these fields only, for whoever keeps
+// many.
+func (p Part) Slim(fields ...string) Part {
+	out := Part{Only: p.Only, places: map[string][]any{}, top: p.top}
+	for _, f := range fields {
+		if at, ok := p.places[f]; ok {
+			out.places[f] = at
+		}
+	}
+	return out
+}
+
 // Place is where a field of the part was written.
 func (i Item) Place(p Part, field string) Place {
 	return i.source.find(i.module, i.Type, i.name, p.lookup(field))
@@ -98,8 +109,14 @@ func attribute(p []any) string {
 	return b.String()
 }
 
+// isName reports whether a step needs no quotes; a variable in capitals is
+// easier to read with them.
 func isName(s string) bool {
-	return s != "" && !slices.ContainsFunc([]rune(s), func(c rune) bool {
-		return (c < 'a' || c > 'z') && c != '_' && (c < '0' || c > '9')
-	})
+	for i, c := range s {
+		small := c >= 'a' && c <= 'z' || c == '_'
+		if !small && (i == 0 || (c < 'A' || c > 'Z') && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return s != ""
 }

@@ -117,8 +117,11 @@ func podIn(m node) (pod, bool) {
 // parts are the containers of the pod, those that prepare it included.
 func (p pod) parts(errs *reader) []Part {
 	var out []Part
-	for _, name := range []string{"init_container", "container"} {
+	for _, name := range []string{"container", "init_container"} {
 		list := p.many(p.spec, name)
+		if p.spec.isUnknown() && len(out) > 0 {
+			break // it was said of the whole
+		}
 		if list.isUnknown() || p.spec.isUnknown() {
 			r := newReader()
 			r.top = list.path
@@ -222,10 +225,7 @@ func (p pod) process(r *reader, c node) policy.Process {
 	if escalate := r.option("process.no_new_privileges", p.get(own, "allow_privilege_escalation"), new(true)); escalate != nil {
 		out.NoNewPrivileges = new(!*escalate)
 	}
-	capabilities := p.one(own, "capabilities")
-	if r.any("process.cap_add", capabilities) && r.any("process.cap_drop", capabilities) {
-		out.CapAdd, out.CapDrop = r.set("process.cap_add", capabilities.get("add")), r.set("process.cap_drop", capabilities.get("drop"))
-	}
+	out.CapAdd, out.CapDrop = r.capabilities(p.block(own, "capabilities"))
 	out.Seccomp = p.profile(r, "process.seccomp", own, whole, "seccomp_profile")
 	out.AppArmor = p.profile(r, "process.apparmor", own, whole, "app_armor_profile")
 	mount := p.get(own, "proc_mount")

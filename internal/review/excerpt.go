@@ -29,7 +29,35 @@ func excerpt(p *plan.Plan, item plan.Item, f Finding) []Line {
 	if shown == text && f.Place.EndLine == f.Place.Line {
 		l.From, l.To = f.Place.Column, f.Place.EndColumn
 	}
-	return []Line{l}
+	return []Line{l.short()}
+}
+
+// widest is what a line of an excerpt may have.
+const widest = 140
+
+// short is the line's part around what is marked.
+func (l Line) short() Line {
+	runes := []rune(l.Text)
+	if len(runes) <= widest {
+		return l
+	}
+	begin := 0
+	if l.From > widest/2 {
+		begin = l.From - widest/2
+	}
+	end := min(len(runes), begin+widest)
+	l.Text = string(runes[begin:end])
+	if end < len(runes) {
+		l.Text += "…"
+	}
+	if begin > 0 {
+		l.Text = "…" + l.Text
+		begin--
+	}
+	if l.From > 0 {
+		l.From, l.To = l.From-begin, min(l.To-begin, len([]rune(l.Text))+1)
+	}
+	return l
 }
 
 // mask hides quoted texts: every one, or those that look like a credential.

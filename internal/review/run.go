@@ -30,6 +30,7 @@ type job struct {
 type answer struct {
 	findings []Finding
 	rules    []string
+	nodes    []node
 	err      error
 }
 
@@ -74,6 +75,7 @@ func Run(ctx context.Context, p *plan.Plan, e *policy.Engine, o Options) (*Repor
 	})
 	r := &Report{Decision: sandbox.Allow, Policy: e.Digest()}
 	ran, seen := map[string]bool{}, map[string]int{}
+	var nodes []node
 	var last []Finding // about the policy itself
 	keep := func(f Finding) {
 		if seen[f.Fingerprint]++; seen[f.Fingerprint] > 1 {
@@ -104,12 +106,23 @@ func Run(ctx context.Context, p *plan.Plan, e *policy.Engine, o Options) (*Repor
 		for _, id := range a.rules {
 			ran[id] = true
 		}
+		nodes = append(nodes, a.nodes...)
 		for _, f := range a.findings {
 			keep(f)
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	a := judgeTogether(ctx, p, e, nodes, o)
+	if a.err != nil {
+		return nil, a.err
+	}
+	for _, id := range a.rules {
+		ran[id] = true
+	}
+	for _, f := range a.findings {
+		keep(f)
 	}
 	for _, f := range e.Unmatched() {
 		keep(settings(f))
@@ -137,21 +150,7 @@ const unreadable = "SBX-POL-002"
 
 func judge(ctx context.Context, p *plan.Plan, e *policy.Engine, item plan.Item, o Options) (a answer) {
 	add := func(part plan.Part, f sandbox.Finding) {
-		out := Finding{Finding: f, Address: item.Address, Type: item.Type, Attribute: part.Attribute(f.Path), Place: item.Place(part, f.Path)}
-		if item.Unchanged && (f.Effect == sandbox.Deny || f.Effect == sandbox.Failed) {
-			out.Effect, out.Unchanged = sandbox.Warn, true
-		}
-		if f.Waiver != nil {
-			w := *f.Waiver
-			w.Reason = item.Redact(w.Reason)
-			out.Waiver = &w
-		}
-		out.Message, out.Path, out.Attribute = item.Redact(f.Message), item.Redact(f.Path), item.Redact(out.Attribute)
-		out.Fingerprint = fingerprint(out)
-		if o.Excerpts {
-			out.Excerpt = excerpt(p, item, out)
-		}
-		a.findings = append(a.findings, out)
+		a.findings = append(a.findings, told(p, item, part, f, f.Path, o))
 	}
 	failed := func(part plan.Part, err error) {
 		for _, info := range e.Rules() {
@@ -179,6 +178,9 @@ func judge(ctx context.Context, p *plan.Plan, e *policy.Engine, item plan.Item, 
 			continue
 		}
 		a.rules = append(a.rules, v.Rules...)
+		if n, ok := nodeOf(item, part); ok {
+			a.nodes = append(a.nodes, n)
+		}
 		for _, f := range v.Findings {
 			switch {
 			case strings.HasPrefix(f.Path, "policy."):
@@ -193,4 +195,23 @@ func judge(ctx context.Context, p *plan.Plan, e *policy.Engine, item plan.Item, 
 			cmp.Compare(slices.Index(severities, x.Severity), slices.Index(severities, y.Severity)), strings.Compare(x.Rule, y.Rule))
 	})
 	return a
+}
+
+// told is a finding about a field of a part, in the reviewer's words.
+func told(p *plan.Plan, item plan.Item, part plan.Part, f sandbox.Finding, field string, o Options) Finding {
+	out := Finding{Finding: f, Address: item.Address, Type: item.Type, Attribute: part.Attribute(field), Place: item.Place(part, field)}
+	if item.Unchanged && (f.Effect == sandbox.Deny || f.Effect == sandbox.Failed) {
+		out.Effect, out.Unchanged = sandbox.Warn, true
+	}
+	if f.Waiver != nil {
+		w := *f.Waiver
+		w.Reason = item.Redact(w.Reason)
+		out.Waiver = &w
+	}
+	out.Message, out.Path, out.Attribute = item.Redact(f.Message), item.Redact(field), item.Redact(out.Attribute)
+	out.Fingerprint = fingerprint(out)
+	if o.Excerpts {
+		out.Excerpt = excerpt(p, item, out)
+	}
+	return out
 }

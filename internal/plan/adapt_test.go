@@ -1,0 +1,390 @@
+package plan
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/policy"
+)
+
+// parts reads a directory of one file and gives the questions about one type.
+func parts(t *testing.T, text, kind string) []Part {
+	t.Helper()
+	items, _ := read(t, write(t, map[string]string{"main.tf": text}), Options{})
+	var out []Part
+	for _, i := range items {
+		if i.Type != kind {
+			continue
+		}
+		if i.Problem != nil {
+			t.Fatal(i.Problem)
+		}
+		out = append(out, i.Parts...)
+	}
+	return out
+}
+
+func TestADockerContainerHasTheEnginesDefaults(t *testing.T) {
+	t.Parallel()
+	got := parts(t, `resource "docker_container" "c" {
+  name  = "c"
+  image = "busybox"
+}`, "docker_container")
+	if len(got) != 1 || len(got[0].Input.Unknown) > 0 {
+		t.Fatalf("got %+v", got)
+	}
+	want := policy.Resource{
+		Backend: new("docker"), Trust: new("unstated"), Image: policy.ImageOf("busybox"), Labels: map[string]string{}, Restart: new("no"),
+		Network: policy.Network{Default: new("allow"), Joined: []string{"bridge"}},
+		Process: policy.Process{Privileged: new(false), ReadOnlyRoot: new(false), Seccomp: new("default")},
+	}
+	if d := cmp.Diff(want, got[0].Input.Resource); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestADockerContainerIsReadInFull(t *testing.T) {
+	t.Parallel()
+	got := parts(t, `resource "docker_container" "c" {
+  name         = "c"
+  image        = "busybox"
+  env          = ["A=1=2", "B"]
+  entrypoint   = ["sh"]
+  command      = ["-c", "x"]
+  user         = "0:0"
+  privileged   = true
+  read_only    = true
+  runtime      = "runsc"
+  network_mode = "none"
+  pid_mode     = "host"
+  ipc_mode     = "container:x"
+  cpus         = "1.5"
+  memory       = 512
+  restart      = "always"
+  gpus         = "all"
+  dns          = ["9.9.9.9"]
+  sysctls      = { "net.core.somaxconn" = "1" }
+  storage_opts = { size = "2g" }
+  tmpfs        = { "/t" = "" }
+  security_opts = ["no-new-privileges:true", "seccomp=unconfined", "apparmor:unconfined", "label=disable", "systempaths=unconfined"]
+  capabilities {
+    add  = ["cap_net_admin"]
+    drop = ["ALL"]
+  }
+  devices { host_path = "/dev/kvm" }
+  labels {
+    label = "owner"
+    value = "me"
+  }
+  volumes {
+    host_path      = "/a"
+    container_path = "/b"
+  }
+  volumes {
+    volume_name    = "v"
+    container_path = "/v"
+    read_only      = true
+  }
+  mounts {
+    type   = "bind"
+    source = "/m"
+    target = "/n"
+    bind_options { propagation = "rshared" }
+  }
+  ports {
+    internal = 80
+    external = 8080
+    ip       = "127.0.0.1"
+  }
+  ports { internal = 81 }
+  publish_all_ports = true
+  upload {
+    file    = "/f"
+    content = "x"
+  }
+}`, "docker_container")
+	if len(got) != 1 || len(got[0].Input.Unknown) > 0 {
+		t.Fatalf("got %+v", got)
+	}
+	want := policy.Resource{
+		Backend: new("docker"), Trust: new("unstated"), Image: policy.ImageOf("busybox"), Labels: map[string]string{"owner": "me"}, Restart: new("always"),
+		Env: []policy.Env{{Name: "A", Value: "1=2"}, {Name: "B"}}, Command: []string{"sh", "-c", "x"}, Files: []policy.Env{{Name: "/f", Value: "x"}},
+		Resources: policy.Caps{CPUMillis: new(int64(1500)), MemoryMiB: new(int64(512)), DiskMiB: new(int64(2048))},
+		Network: policy.Network{
+			Default: new("deny"), DNS: []string{"9.9.9.9"},
+			Publish: []policy.Publish{{Port: new(int64(80)), HostPort: new(int64(8080)), HostIP: new("127.0.0.1")}, {Port: new(int64(81))}, {}},
+		},
+		Process: policy.Process{
+			User: new("0:0"), Privileged: new(true), ReadOnlyRoot: new(true), Runtime: new("runsc"), NoNewPrivileges: new(true), Seccomp: new("unconfined"),
+			AppArmor: new("unconfined"), SELinux: new("unconfined"), UnmaskedProc: new(true), CapAdd: []string{"cap_net_admin"}, CapDrop: []string{"ALL"},
+			HostNamespaces: []string{"pid"}, Devices: []string{"/dev/kvm", "gpu:all"}, Sysctls: []string{"net.core.somaxconn"},
+		},
+		Mounts: []policy.Mount{
+			{Type: new("bind"), Source: new("/a"), Target: new("/b"), ReadOnly: new(false)},
+			{Type: new("volume"), Source: new("v"), Target: new("/v"), ReadOnly: new(true)},
+			{Type: new("bind"), Source: new("/m"), Target: new("/n"), ReadOnly: new(false), Propagation: new("rshared")},
+			{Type: new("tmpfs"), Target: new("/t")},
+		},
+	}
+	if d := cmp.Diff(want, got[0].Input.Resource); d != "" {
+		t.Error(d)
+	}
+}
+
+// What the provider reads back after an apply is unknown in a plan; left out of
+// the configuration it is the default, written there it is unknown.
+func TestWhatIsLeftOutOfAContainerIsItsDefaultAndNotUnknown(t *testing.T) {
+	t.Parallel()
+	plan := func(expressions, after, unknown string) string {
+		return `{"format_version":"1.2","planned_values":{},"resource_changes":[{"address":"module.m[0].docker_container.c","module_address":"module.m[0]","mode":"managed","type":"docker_container","name":"c",
+"change":{"actions":["create"],"before":null,"after":` + after + `,"after_unknown":` + unknown + `,"after_sensitive":{}}}],
+"configuration":{"root_module":{"module_calls":{"m":{"module":{"resources":[{"mode":"managed","type":"docker_container","name":"c","expressions":` + expressions + `}]}}}}}}`
+	}
+	for _, c := range []struct {
+		name, expressions, after, unknown string
+		want                              []string
+	}{
+		{"left out", `{"name":{"constant_value":"c"}}`, `{"image":"i"}`, `{"runtime":true,"security_opts":true,"env":true,"ipc_mode":true,"command":true,"id":true}`, nil},
+		{"taken from elsewhere", `{"runtime":{"references":["var.r"]},"env":{"references":["var.e"]}}`, `{"image":"i"}`, `{"runtime":true,"env":true,"ipc_mode":true}`,
+			[]string{"env", "process.runtime"}},
+		{"a block that something else makes", `{}`, `{"image":"i"}`, `{"volumes":true,"capabilities":true}`, []string{"mounts", "process.cap_add", "process.cap_drop"}},
+		{"a path in a block", `{"volumes":[{"host_path":{"references":["var.p"]}}]}`, `{"image":"i","volumes":[{"container_path":"/x"}]}`, `{"volumes":[{"host_path":true}]}`,
+			[]string{"mounts[0].source", "mounts[0].type"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := write(t, map[string]string{"p.json": plan(c.expressions, c.after, c.unknown)})
+			items, _ := read(t, filepath.Join(dir, "p.json"), Options{})
+			if d := cmp.Diff(c.want, sortedCopy(items[0].Parts[0].Input.Unknown)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+const podSpec = `
+      active_deadline_seconds = 600
+      host_pid                = true
+      runtime_class_name      = "gvisor"
+      security_context {
+        run_as_user     = "1000"
+        run_as_non_root = true
+        seccomp_profile { type = "RuntimeDefault" }
+        sysctl {
+          name  = "kernel.shm_rmid_forced"
+          value = "1"
+        }
+      }
+      container {
+        name    = "c"
+        image   = "busybox"
+        command = ["sh"]
+        env {
+          name  = "A"
+          value = "1"
+        }
+        env {
+          name = "S"
+          value_from {
+            secret_key_ref {
+              name = "s"
+              key  = "k"
+            }
+          }
+        }
+        port {
+          container_port = 80
+          host_port      = 8080
+        }
+        port { container_port = 81 }
+        resources {
+          limits = { cpu = "500m", memory = "1Gi", "ephemeral-storage" = "100M" }
+        }
+        security_context {
+          privileged = true
+          capabilities { drop = ["ALL"] }
+        }
+        volume_mount {
+          name              = "h"
+          mount_path        = "/h"
+          mount_propagation = "Bidirectional"
+        }
+        volume_mount {
+          name       = "p"
+          mount_path = "/p"
+        }
+      }
+      volume {
+        name = "h"
+        host_path { path = "/srv" }
+      }
+      volume {
+        name = "p"
+        persistent_volume_claim { claim_name = "claim" }
+      }`
+
+const podYAML = `{
+  activeDeadlineSeconds = 600
+  hostPID = true
+  runtimeClassName = "gvisor"
+  securityContext = { runAsUser = 1000, runAsNonRoot = true, seccompProfile = { type = "RuntimeDefault" }, sysctls = [{ name = "kernel.shm_rmid_forced", value = "1" }] }
+  containers = [{
+    name = "c", image = "busybox", command = ["sh"]
+    env = [{ name = "A", value = "1" }, { name = "S", valueFrom = { secretKeyRef = { name = "s", key = "k" } } }]
+    ports = [{ containerPort = 80, hostPort = 8080 }, { containerPort = 81 }]
+    resources = { limits = { cpu = "500m", memory = "1Gi", "ephemeral-storage" = "100M" } }
+    securityContext = { privileged = true, capabilities = { drop = ["ALL"] } }
+    volumeMounts = [{ name = "h", mountPath = "/h", mountPropagation = "Bidirectional" }, { name = "p", mountPath = "/p" }]
+  }]
+  volumes = [{ name = "h", hostPath = { path = "/srv" } }, { name = "p", persistentVolumeClaim = { claimName = "claim" } }]
+}`
+
+// One pod is one question, whichever resource describes it.
+func TestAPodIsReadFromEveryResourceThatDescribesOne(t *testing.T) {
+	t.Parallel()
+	want := policy.Resource{
+		Backend: new("kubernetes"), Trust: new("unstated"), Image: policy.ImageOf("busybox"), Labels: map[string]string{"owner": "me"}, Restart: new("always"),
+		LifetimeSeconds: new(int64(600)), ServiceToken: new(true), Env: []policy.Env{{Name: "A", Value: "1"}}, Command: []string{"sh"},
+		Resources: policy.Caps{CPUMillis: new(int64(500)), MemoryMiB: new(int64(1024)), DiskMiB: new(int64(96))},
+		Network:   policy.Network{Default: new("allow"), Publish: []policy.Publish{{Port: new(int64(80)), HostPort: new(int64(8080))}}},
+		Process: policy.Process{
+			User: new("1000"), NonRoot: new(true), Privileged: new(true), ReadOnlyRoot: new(false), NoNewPrivileges: new(false), Seccomp: new("default"), UnmaskedProc: new(false),
+			CapDrop: []string{"ALL"}, HostNamespaces: []string{"pid"}, Sysctls: []string{"kernel.shm_rmid_forced"}, Runtime: new("gvisor"),
+		},
+		Mounts: []policy.Mount{
+			{Type: new("bind"), Source: new("/srv"), Target: new("/h"), ReadOnly: new(false), Propagation: new("rshared")},
+			{Type: new("volume"), Source: new("claim"), Target: new("/p"), ReadOnly: new(false)},
+		},
+	}
+	meta := "metadata { labels = { owner = \"me\" } }\n"
+	block := func(kind, inner string) string { return "resource \"" + kind + "\" \"x\" {\n" + inner + "\n}\n" }
+	template := "spec {\n template {\n" + meta + "spec {" + podSpec + "\n}\n}\n}"
+	job := "spec {\n job_template {\n metadata {}\n" + template + "\n}\n}"
+	manifest := func(kind, spec string) string {
+		return "manifest = { apiVersion = \"v1\", kind = \"" + kind + "\", metadata = { labels = { owner = \"me\" } }, spec = " + spec + " }"
+	}
+	inTemplate := "{ template = { metadata = { labels = { owner = \"me\" } }, spec = " + podYAML + " } }"
+	texts := map[string]string{
+		"kubernetes_pod": meta + "spec {" + podSpec + "\n}", "kubernetes_pod_v1": meta + "spec {" + podSpec + "\n}",
+		"kubernetes_cron_job_v1": job, "kubernetes_manifest": manifest("Pod", podYAML),
+	}
+	for _, kind := range []string{"deployment", "deployment_v1", "stateful_set_v1", "daemon_set_v1", "daemonset", "job_v1", "replication_controller"} {
+		texts["kubernetes_"+kind] = template
+	}
+	for kind, text := range texts {
+		got := parts(t, block(kind, text), kind)
+		if len(got) != 1 {
+			t.Errorf("%s: %d containers", kind, len(got))
+			continue
+		}
+		if d := cmp.Diff(want, got[0].Input.Resource); d != "" || len(got[0].Input.Unknown) > 0 {
+			t.Errorf("%s: unknown %v %s", kind, got[0].Input.Unknown, d)
+		}
+	}
+	for kind, spec := range map[string]string{"Deployment": inTemplate, "Job": inTemplate, "CronJob": "{ jobTemplate = { spec = " + inTemplate + " } }", "Sandbox": "{ podTemplate = { metadata = { labels = { owner = \"me\" } }, spec = " + podYAML + " } }"} {
+		got := parts(t, block("kubernetes_manifest", manifest(kind, spec)), "kubernetes_manifest")
+		if len(got) != 1 {
+			t.Errorf("%s: %d containers", kind, len(got))
+			continue
+		}
+		if d := cmp.Diff(want, got[0].Input.Resource); d != "" {
+			t.Errorf("%s: %s", kind, d)
+		}
+	}
+}
+
+func TestAPodThatIsNotKnownIsNotTakenForASafeOne(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"resource \"kubernetes_manifest\" \"x\" {\n manifest = var.m\n}",
+		"resource \"kubernetes_manifest\" \"x\" {\n manifest = { kind = var.kind }\n}",
+		"resource \"kubernetes_manifest\" \"x\" {\n manifest = yamldecode(file(\"pod.yaml\"))\n}",
+		"resource \"kubernetes_manifest\" \"x\" {\n manifest = { kind = \"Pod\", spec = { containers = var.c } }\n}",
+		"resource \"kubernetes_pod\" \"x\" {\n spec {\n dynamic \"container\" {\n for_each = var.c\n content {}\n }\n }\n}",
+		"resource \"kubernetes_pod\" \"x\" {\n dynamic \"spec\" {\n for_each = var.c\n content {}\n }\n}",
+	} {
+		items, seen := read(t, write(t, map[string]string{"main.tf": text}), Options{})
+		if len(items) != 1 || seen.Known != 1 || len(items[0].Parts) != 1 || len(items[0].Parts[0].Input.Unknown) < 5 {
+			t.Errorf("%s\ngives %d items", text, len(items))
+		}
+	}
+	items, seen := read(t, write(t, map[string]string{"main.tf": "resource \"kubernetes_manifest\" \"x\" {\n manifest = { kind = \"ConfigMap\" }\n}"}), Options{})
+	if len(items) != 0 || seen.Known != 0 {
+		t.Errorf("a ConfigMap is judged: %+v", items)
+	}
+}
+
+func TestEngines(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]policy.Provider{
+		`provider "docker" {}`:                                                             {},
+		`provider "docker" { host = "tcp://h:2375" }`:                                      {Endpoint: new("tcp://h:2375")},
+		"provider \"docker\" {\n host = \"tcp://h:2376\"\n cert_path = \"c\"\n}":           {Endpoint: new("tcp://h:2376"), TLS: new(true)},
+		"provider \"kubernetes\" {\n host = \"https://h\"\n insecure = true\n}":            {Endpoint: new("https://h"), TLS: new(false)},
+		`provider "kubernetes" { host = "https://h" }`:                                     {Endpoint: new("https://h"), TLS: new(true)},
+		"provider \"sandboxio\" {\n docker {\n host = \"tcp://h:1\"\n plain = true\n }\n}": {Endpoint: new("tcp://h:1")},
+		"provider \"sandboxio\" {\n docker {\n host = \"tcp://h:1\"\n }\n}":                {Endpoint: new("tcp://h:1"), TLS: new(true)},
+	} {
+		got := parts(t, text, "provider")
+		if len(got) != 1 {
+			t.Errorf("%s gives %+v", text, got)
+			continue
+		}
+		if d := cmp.Diff(want, got[0].Input.Resource.Provider); d != "" {
+			t.Errorf("%s: %s", text, d)
+		}
+	}
+	if got := parts(t, `provider "aws" {}`, "provider"); len(got) != 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestImages(t *testing.T) {
+	t.Parallel()
+	got := parts(t, `resource "docker_image" "i" {
+  name = "x:1"
+  build {
+    context    = "."
+    build_args = { TOKEN = "t", V = var.v }
+    label      = { a = "b" }
+  }
+}`, "docker_image")
+	if len(got) != 1 || len(got[0].Input.Resource.BuildArgs) != 2 || got[0].Input.Resource.Labels["a"] != "b" {
+		t.Fatalf("got %+v", got)
+	}
+	if d := cmp.Diff([]string{`build_args["V"]`}, got[0].Input.Unknown); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestQuantities(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]float64{"500m": 0.5, "2": 2, "1.5": 1.5, "1Gi": 1 << 30, "100M": 1e8, "1e3": 1000} {
+		if got, ok := quantity(in, kubernetesUnits); !ok || got != want {
+			t.Errorf("%s is %v, %v", in, got, ok)
+		}
+	}
+	for _, in := range []string{"", "x", "-1", "0", "1Q", "m", "1 Gi x", "9e999"} {
+		if got, ok := quantity(in, kubernetesUnits); ok {
+			t.Errorf("%q is %v", in, got)
+		}
+	}
+	if got := megabytes("1.5G"); got == nil || *got != 1536 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func FuzzQuantity(f *testing.F) {
+	f.Add("500m")
+	f.Add("1e3Gi")
+	f.Fuzz(func(t *testing.T, s string) {
+		if n, ok := quantity(s, kubernetesUnits); ok && !(n > 0) {
+			t.Errorf("%q is %v", s, n)
+		}
+		if m := megabytes(s); m != nil && *m < 1 {
+			t.Errorf("%q is %d MiB", s, *m)
+		}
+	})
+}
