@@ -58,3 +58,35 @@ func BenchmarkGuard(b *testing.B) {
 		}
 	}
 }
+
+// What waivers cost: none, a hundred about something else, one of them about this.
+func BenchmarkWaivers(b *testing.B) {
+	for _, name := range []string{"none", "elsewhere", "here"} {
+		var waivers []Waiver
+		for i := range 100 {
+			if name != "none" {
+				waivers = append(waivers, goodWaiver(func(w *Waiver) {
+					w.ID = fmt.Sprintf("W-%d", i)
+					if name == "elsewhere" || i > 0 {
+						w.Target.Name = fmt.Sprintf("t%d", i)
+					}
+				}))
+			}
+		}
+		e := load(b, Options{Waivers: waivers, Now: clock})
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				judge(b, e, forking())
+			}
+		})
+	}
+}
+
+func BenchmarkLoadBundle(b *testing.B) {
+	private, public := keys(b, algES256)
+	raw := signed(b, private, teamFiles())
+	for b.Loop() {
+		load(b, acme(Bundle{From: bytesOf(raw), Key: public}))
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -68,15 +69,46 @@ const budget = 250 * time.Millisecond
 type Engine struct {
 	sets   []*set
 	mode   Mode
-	looser []string // parameters looser than the rules' own
+	weak   []sandbox.Finding // about the engine's own settings
 	digest string
 	exempt exemptions
 	now    func() time.Time
 }
 
 // Load reads and compiles the rules, or says everything that is wrong with
-// them. The built-in rules are compiled once in a process.
+// them. The built-in rules are compiled once in a process. A floor that the
+// environment names holds whatever opts say, see [FloorVariable].
 func Load(ctx context.Context, opts Options) (*Engine, error) {
+	var sources []*contents
+	floor, err := floorOf(ctx, os.Getenv)
+	if floor != nil {
+		sources = append(sources, floor)
+	}
+	errs := []error{err}
+	for _, src := range opts.Sources {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		c, err := src.read(ctx)
+		if err == nil && c.settings != nil {
+			err = driver.Invalid("policy.sources", fmt.Sprintf("%s has settings, which only a floor has", c.from),
+				"name it in "+FloorVariable+", or take the settings out")
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		sources = append(sources, c)
+	}
+	e, err := assemble(sources, floor != nil, opts)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// assemble compiles the sources, the first of which may be the floor.
+func assemble(sources []*contents, floored bool, opts Options) (*Engine, error) {
 	if opts.Mode > Advise {
 		return nil, driver.Invalid("policy.mode", opts.Mode.String()+" is no mode", "use Enforce or Advise")
 	}
@@ -87,49 +119,46 @@ func Load(ctx context.Context, opts Options) (*Engine, error) {
 	all := []*ruleset{own}
 	var errs []error
 	var granted []grant
-	for _, src := range opts.Sources {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		c, err := src.read()
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		granted = append(granted, grant{src.Name, c.waivers})
-		rs, err := compile(src.Name, c.files)
-		if err == nil && len(rs.rules) == 0 && len(c.waivers) == 0 {
-			err = fmt.Errorf("the set %q has no rules", src.Name)
+	for i, c := range sources {
+		isFloor := floored && i == 0
+		rs, err := compile(c.name, c.files)
+		if err == nil && len(rs.rules) == 0 && len(c.waivers) == 0 && !isFloor {
+			err = fmt.Errorf("the set %q has no rules", c.name)
 		}
 		if err != nil {
-			errs = append(errs, &driver.Error{Code: driver.CodeInvalid, Op: "load policy", Field: "policy.sources", Err: fmt.Errorf("%s: %w", src.Dir, err), Hint: "mend the rules; none of the set is used as it is"})
+			errs = append(errs, &driver.Error{Code: driver.CodeInvalid, Op: "load policy", Field: "policy.sources", Err: fmt.Errorf("%s: %w", c.from, err), Hint: "mend the rules; none of the set is used as it is"})
 			continue
 		}
 		all = append(all, rs)
+		origin := c.name
+		if isFloor {
+			origin = byFloor
+		}
+		granted = append(granted, grant{origin, c.waivers})
 	}
 	if err := errors.Join(append(errs, distinct(all))...); err != nil {
 		return nil, err
 	}
-	var rules []*rule
-	for _, rs := range all {
-		rules = append(rules, rs.rules...)
-	}
-	params, err := choose(rules, opts.Params)
-	if err != nil {
-		return nil, err
-	}
-	e := &Engine{mode: opts.Mode, looser: params.looser, now: opts.Now}
+	e := &Engine{mode: opts.Mode, now: opts.Now}
 	if e.now == nil {
 		e.now = time.Now
 	}
-	for _, rs := range all {
-		e.sets = append(e.sets, newSet(rs, params.values))
+	base := foundation{}
+	if floored {
+		base = foundation{floored: true, settings: sources[0].settings, sets: []string{builtin, sources[0].name}}
 	}
-	granted = append(granted, grant{byConfiguration, opts.Waivers})
-	if e.exempt, err = newExemptions(granted, e.Rules()); err != nil {
+	params, err := e.settle(base, all, opts)
+	if err != nil {
 		return nil, err
 	}
-	e.digest, err = digestOf(all, params.values, opts.Mode, granted)
+	for _, rs := range all {
+		e.sets = append(e.sets, newSet(rs, params))
+	}
+	granted = append(granted, grant{byConfiguration, opts.Waivers})
+	if e.exempt, err = newExemptions(granted, e.Rules(), base); err != nil {
+		return nil, err
+	}
+	e.digest, err = digestOf(all, params, e.mode, granted)
 	return e, err
 }
 
@@ -197,7 +226,13 @@ func (e *Engine) Rules() []RuleInfo {
 
 // Judge answers for one input. Its error is the context's own, or says that
 // the input is malformed; both count as a denial.
-func (e *Engine) Judge(ctx context.Context, in Input) (sandbox.Verdict, error) {
+func (e *Engine) Judge(ctx context.Context, in Input) (v sandbox.Verdict, err error) {
+	defer func() {
+		if p := recover(); p != nil { // its text may hold a value
+			v = sandbox.Verdict{Decision: sandbox.Failed, Policy: e.digest, Rules: []string{}, Findings: []sandbox.Finding{failure("", "the judge panicked; this is a bug, please report it")}}
+			err = nil
+		}
+	}()
 	s, err := newSubject(in)
 	if err == nil {
 		err = ctx.Err()
@@ -205,7 +240,7 @@ func (e *Engine) Judge(ctx context.Context, in Input) (sandbox.Verdict, error) {
 	if err != nil {
 		return sandbox.Verdict{Decision: sandbox.Failed, Policy: e.digest}, err
 	}
-	v, err := e.judge(ctx, s)
+	v, err = e.judge(ctx, s)
 	if err == nil {
 		e.exempt.excuse(&v, s, in, e.now())
 		e.conclude(&v)
@@ -215,7 +250,7 @@ func (e *Engine) Judge(ctx context.Context, in Input) (sandbox.Verdict, error) {
 
 // judge gives what the rules say, before waivers.
 func (e *Engine) judge(ctx context.Context, s *subject) (sandbox.Verdict, error) {
-	v := sandbox.Verdict{Policy: e.digest, Rules: []string{}, Findings: e.weakened()}
+	v := sandbox.Verdict{Policy: e.digest, Rules: []string{}, Findings: slices.Clone(e.weak)}
 	for _, set := range e.sets {
 		findings, ran, err := set.judge(ctx, s)
 		if err != nil {

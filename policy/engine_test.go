@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -228,7 +229,7 @@ func TestLooseningIsTold(t *testing.T) {
 		{"untrusted_floor", "container", true},
 	} {
 		e := load(t, Options{Params: map[string]any{tc.param: tc.value}})
-		if got := len(e.looser) > 0; got != tc.loose {
+		if got := len(e.weak) > 0; got != tc.loose {
 			t.Errorf("%s = %v: looser is %t", tc.param, tc.value, got)
 		}
 	}
@@ -344,5 +345,21 @@ func TestACapIsNamedWithItsUnit(t *testing.T) {
 		if !strings.Contains(said, want) {
 			t.Errorf("no finding says %q:\n%s", want, said)
 		}
+	}
+}
+
+func TestAPanicIsAnErrorThatDenies(t *testing.T) {
+	in := Input{Kind: KindTemplate, Stage: StagePlan, Resource: goodResource()}
+	e := load(t, Options{})
+	e.sets[0].prepared[occasion{in.Kind, in.Stage}] = &query{rules: e.sets[0].rules} // nothing is prepared
+	v, err := e.Judge(t.Context(), in)
+	if err != nil || v.Decision != sandbox.Failed || !strings.Contains(v.Findings[0].Message, "panicked") {
+		t.Errorf("inside of an evaluation: %v %s %q", err, v.Decision, said(v))
+	}
+	e = load(t, Options{})
+	e.now = func() time.Time { panic("a value") }
+	v, err = e.Judge(t.Context(), in)
+	if err != nil || v.Decision != sandbox.Failed || v.Findings[0].Rule != failedID || strings.Contains(v.Findings[0].Message, "a value") {
+		t.Errorf("outside of it: %v %s %+v", err, v.Decision, v.Findings)
 	}
 }

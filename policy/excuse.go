@@ -16,9 +16,12 @@ type exemptions struct {
 	reached []atomic.Bool // those that some input was a target of
 }
 
-// byConfiguration is the origin of waivers that stand in the configuration
-// which they excuse: the provider's block, a program's Options.
-const byConfiguration = "configuration"
+// Origins of waivers that are no set's name: the floor, and the configuration
+// which they excuse, that is the provider's block or a program's Options.
+const (
+	byFloor         = "floor"
+	byConfiguration = "configuration"
+)
 
 // grant is what one origin grants.
 type grant struct {
@@ -28,7 +31,7 @@ type grant struct {
 
 // newExemptions refuses what would make waivers hard to tell apart, or too
 // many; every other fault is a finding.
-func newExemptions(granted []grant, rules []RuleInfo) (exemptions, error) {
+func newExemptions(granted []grant, rules []RuleInfo, base foundation) (exemptions, error) {
 	known := map[string]*RuleInfo{}
 	for i := range rules {
 		known[rules[i].ID] = &rules[i]
@@ -46,7 +49,11 @@ func newExemptions(granted []grant, rules []RuleInfo) (exemptions, error) {
 				errs = append(errs, driver.Invalid(field, fmt.Sprintf("the waiver %q is granted twice, by %s and by %s", w.ID, prior, g.origin), "choose another id for one of them"))
 			}
 			owner[w.ID] = g.origin
-			x.all = append(x.all, newWaiver(w, g.origin, known))
+			made := newWaiver(w, g.origin, known)
+			if r, ok := known[w.Rule]; ok {
+				made.forbid = base.floored && g.origin != byFloor && slices.Contains(base.sets, r.Set)
+			}
+			x.all = append(x.all, made)
 		}
 	}
 	if len(x.all) > maxWaivers {
@@ -62,23 +69,24 @@ func newExemptions(granted []grant, rules []RuleInfo) (exemptions, error) {
 func (x *exemptions) excuse(v *sandbox.Verdict, s *subject, in Input, now time.Time) {
 	var added []sandbox.Finding
 	for i, w := range x.all {
-		broad := w.Target.Name == "" && w.Target.Address == "" || w.Target.fault() != ""
-		if !broad && !w.Target.covers(in) {
-			continue
-		}
-		x.reached[i].Store(true)
 		say := func(id string, effect sandbox.Decision, format string, args ...any) {
 			added = append(added, ownFinding(id, effect, w.field, fmt.Sprintf("the waiver %q ", w.ID)+fmt.Sprintf(format, args...)))
 		}
+		if w.forbid {
+			say(weakenedID, sandbox.Deny, "has no effect: only the floor grants exemptions from its own rules and from the built-in ones")
+		}
+		if w.Target.fault() == "" && !w.Target.covers(in) {
+			continue
+		}
+		x.reached[i].Store(true)
 		if problem := w.problem(now); problem != "" {
 			say(faultyID, sandbox.Warn, "has no effect: %s", problem)
 			continue
 		}
-		switch {
-		case w.forbid:
-			say(weakenedID, sandbox.Deny, "has no effect: the floor alone grants exemptions from its rules and from the built-in ones")
+		if w.forbid {
 			continue
-		case w.origin == byConfiguration:
+		}
+		if w.origin == byConfiguration {
 			say(weakenedID, sandbox.Warn, "was granted by the configuration that it excuses")
 		}
 		if problem := w.apply(v, s); problem != "" {

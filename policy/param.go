@@ -34,9 +34,9 @@ func (p Param) validate() error {
 
 // loosens reports whether v lets through what the default would not. Lists
 // hold numbers or strings; a number below zero is no limit and refused.
-func (p Param) loosens(v any) (bool, error) {
+func (p Param) loosens(field string, v any) (bool, error) {
 	bad := func(want string) (bool, error) {
-		return false, driver.Invalid("policy.params."+p.Name, fmt.Sprintf("%v is not %s", v, want), fmt.Sprintf("the default is %v", p.Default))
+		return false, driver.Invalid(field+p.Name, fmt.Sprintf("%v is not %s", v, want), fmt.Sprintf("the default is %v", p.Default))
 	}
 	switch d := p.Default.(type) {
 	case float64:
@@ -81,49 +81,51 @@ func rank(v any) (driver.Isolation, bool) {
 	return i, ok && err == nil && s != ""
 }
 
-// chosen are the parameters in force, and the names of those looser than the
-// rules' own.
-type chosen struct {
-	values map[string]any
-	looser []string
+// choice is one parameter, with the set that declares it.
+type choice struct {
+	Param
+	set string
 }
 
-// choose puts given over the rules' defaults. A name that no rule declares is
-// refused: it would silently do nothing.
-func choose(rules []*rule, given map[string]any) (chosen, error) {
-	c := chosen{values: map[string]any{}}
-	declared := map[string]Param{}
-	for _, r := range rules {
-		for _, p := range r.Params {
-			declared[p.Name], c.values[p.Name] = p, p.Default
+// declared are the parameters of all rules, by name.
+func declared(all []*ruleset) map[string]choice {
+	out := map[string]choice{}
+	for _, rs := range all {
+		for _, r := range rs.rules {
+			for _, p := range r.Params {
+				out[p.Name] = choice{p, rs.name}
+			}
 		}
 	}
+	return out
+}
+
+// choose gives the values of given, as JSON has them, and whether each is
+// looser than the default. A name that no rule declares is refused: it would
+// silently do nothing.
+func choose(field string, all map[string]choice, given map[string]any) (values map[string]any, looser map[string]bool, err error) {
+	values, looser = map[string]any{}, map[string]bool{}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		field := "policy.params." + name
-		p, ok := declared[name]
+		p, ok := all[name]
 		if !ok {
-			errs = append(errs, driver.Invalid(field, "no rule has this parameter", fmt.Sprintf("there are %q", slices.Sorted(maps.Keys(declared)))))
+			errs = append(errs, driver.Invalid(field+name, "no rule has this parameter", fmt.Sprintf("there are %q", slices.Sorted(maps.Keys(all)))))
 			continue
 		}
-		var v any // as JSON has it
+		var v any
 		raw, err := json.Marshal(given[name])
 		if err == nil {
 			err = json.Unmarshal(raw, &v)
 		}
 		if err != nil {
-			errs = append(errs, driver.Invalid(field, err.Error(), fmt.Sprintf("the default is %v", p.Default)))
+			errs = append(errs, driver.Invalid(field+name, err.Error(), fmt.Sprintf("the default is %v", p.Default)))
 			continue
 		}
-		loose, err := p.loosens(v)
-		if err != nil {
+		if looser[name], err = p.loosens(field, v); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if loose {
-			c.looser = append(c.looser, name)
-		}
-		c.values[name] = v
+		values[name] = v
 	}
-	return c, driver.Join(errs...)
+	return values, looser, driver.Join(errs...)
 }

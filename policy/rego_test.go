@@ -87,7 +87,7 @@ func TestRegoTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defaults, err := choose(own.rules, nil)
+	defaults, err := new(Engine).settle(foundation{}, []*ruleset{own}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestRegoTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := inmem.NewFromObject(map[string]any{"params": defaults.values})
+	store := inmem.NewFromObject(map[string]any{"params": defaults})
 	coverage := cover.New()
 	compiler := ast.NewCompiler().WithStrict(true).WithCapabilities(capabilities()).WithSchemas(schema).WithUseTypeCheckAnnotations(true)
 	var ran []string

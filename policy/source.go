@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,19 +16,45 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
-// Source is a set of rules beside the built-in ones: the Rego files in a
-// directory. Their packages are "custom.<Name>.…", helpers
-// "custom.<Name>.lib.…". A file waivers.yaml, waivers.yml or waivers.json at its
-// top holds the waivers of the set's owner.
+// Source is a set of rules beside the built-in ones. Their packages are
+// "custom.<Name>.…", helpers "custom.<Name>.lib.…". Exactly one of Dir and Bundle
+// is set.
 type Source struct {
 	Name string // lower-case letters, digits and '_'
-	Dir  string
+
+	// Dir is a directory of Rego files. A file waivers.yaml, waivers.yml or
+	// waivers.json at its top holds the waivers of the set's owner.
+	Dir string
+
+	Bundle *Bundle
 }
 
 // contents are what a source holds.
 type contents struct {
-	files   map[string]string // Rego, by name
-	waivers []Waiver
+	name     string
+	from     string            // for errors
+	files    map[string]string // Rego, by name
+	waivers  []Waiver
+	settings *settings // of a floor; nil = none
+	revision uint64    // of a bundle
+}
+
+// settings are what a floor settles beside rules and waivers.
+type settings struct {
+	Mode   string         `json:"mode,omitempty"`   // the most lenient one that a configuration may choose; "" = enforce
+	Params map[string]any `json:"params,omitempty"` // in place of the rules' own
+}
+
+// data is what a bundle of c has below data.custom.<name>.
+func (c *contents) data() map[string]any {
+	out := map[string]any{}
+	if len(c.waivers) > 0 {
+		out["waivers"] = c.waivers
+	}
+	if c.settings != nil {
+		out["settings"] = c.settings
+	}
+	return out
 }
 
 // Limits of one set.
@@ -36,52 +65,88 @@ const (
 
 var sourceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 
-// read gives what the set holds. Links that lead out of the directory are
+// read gives what the set holds. Links that lead out of a directory are
 // refused.
-func (s Source) read() (*contents, error) {
-	if !sourceName.MatchString(s.Name) || s.Name == builtin {
-		return nil, driver.Invalid("policy.sources", fmt.Sprintf("%q is no name for a set", s.Name), "use lower-case letters, digits and '_', beginning with a letter")
+func (s Source) read(ctx context.Context) (*contents, error) {
+	const field = "policy.sources"
+	switch {
+	case !sourceName.MatchString(s.Name) || s.Name == builtin:
+		return nil, driver.Invalid(field, fmt.Sprintf("%q is no name for a set", s.Name), "use lower-case letters, digits and '_', beginning with a letter")
+	case s.Dir != "" && s.Bundle != nil:
+		return nil, driver.Invalid(field, fmt.Sprintf("the set %q is a directory and a bundle", s.Name), "keep one of them")
+	case s.Bundle != nil:
+		c, err := s.Bundle.read(ctx)
+		if err == nil && c.name != s.Name {
+			err = fmt.Errorf("it holds the set %q, and %q was expected", c.name, s.Name)
+		}
+		if err != nil {
+			return nil, bundleError(field, fmt.Sprint(s.Bundle.From), err)
+		}
+		c.from = s.Bundle.From.String()
+		return c, nil
 	}
 	root, err := os.OpenRoot(s.Dir)
 	if err != nil {
-		return nil, driver.Invalid("policy.sources", err.Error(), "name a directory with Rego files")
+		return nil, driver.Invalid(field, err.Error(), "name a directory with Rego files")
 	}
 	defer root.Close()
-	files, err := readSet(root.FS())
-	if err != nil {
-		return nil, driver.Invalid("policy.sources", fmt.Sprintf("%s: %v", s.Dir, err), "make every file in it readable, or take it out")
+	c := &contents{name: s.Name, from: s.Dir}
+	if c.files, err = readSet(root.FS()); err != nil {
+		return nil, driver.Invalid(field, fmt.Sprintf("%s: %v", s.Dir, err), "make every file in it readable, or take it out")
 	}
-	c := &contents{files: files}
-	for _, name := range []string{"waivers.yaml", "waivers.yml", "waivers.json"} {
-		raw, err := readBounded(root, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil && c.waivers != nil {
-			err = errors.New("the set has another file of waivers")
-		}
-		if err == nil {
-			c.waivers, err = readWaivers(raw)
+	for what, parse := range map[string]func([]byte) error{
+		"waivers":  func(raw []byte) (err error) { c.waivers, err = readWaivers(raw); return err },
+		"settings": func(raw []byte) (err error) { c.settings, err = readSettings(raw); return err },
+	} {
+		name, raw, err := readOne(root, what)
+		if err == nil && raw != nil {
+			err = parse(raw)
 		}
 		if err != nil {
-			return nil, driver.Invalid("policy.sources", fmt.Sprintf("%s: %v", filepath.Join(s.Dir, name), err), "mend the waivers; nothing of the set is used as it is")
+			return nil, driver.Invalid(field, fmt.Sprintf("%s: %v", filepath.Join(s.Dir, name), err), "mend the file; nothing of the set is used as it is")
 		}
 	}
 	return c, nil
 }
 
-// readBounded reads a regular file that is not larger than a file of waivers
-// may be.
-func readBounded(root *os.Root, name string) ([]byte, error) {
-	f, err := root.Open(name)
+// readOne reads the file of that name, in YAML or JSON, at the top of a
+// directory. There may be none, and not two.
+func readOne(root *os.Root, what string) (name string, raw []byte, err error) {
+	for _, ext := range []string{".yaml", ".yml", ".json"} {
+		f, err := root.Open(what + ext)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return what + ext, nil, err
+		}
+		if name != "" {
+			return what + ext, nil, errors.Join(fmt.Errorf("there is %s too", name), f.Close())
+		}
+		name = what + ext
+		if info, serr := f.Stat(); serr != nil || !info.Mode().IsRegular() {
+			return name, nil, errors.Join(serr, errors.New("it is no regular file"), f.Close())
+		}
+		raw, err = io.ReadAll(io.LimitReader(f, maxWaiverFile+1))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return name, nil, err
+		}
+		if raw == nil {
+			raw = []byte{}
+		}
+	}
+	return name, raw, nil
+}
+
+func readSettings(raw []byte) (*settings, error) {
+	raw, err := strictJSON(raw)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, errors.New("it is no regular file"))
-	}
-	return io.ReadAll(io.LimitReader(f, maxWaiverFile+1))
+	s := new(settings)
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	return s, d.Decode(s)
 }
 
 // readSet reads the Rego files of fsys, but for tests and hidden directories.

@@ -19,11 +19,12 @@ const (
 
 var ownRules = []RuleInfo{
 	{
-		ID: weakenedID, Title: "The rules are enforced as they stand", Severity: "medium", Effect: "warn", Kinds: kinds, Stages: stages,
-		Description: "The configuration turns denials into warnings, or sets a parameter looser than the rule's own default. " +
-			"Every verdict says so, since the one who is judged may be the one who weakened the judge.",
+		ID: weakenedID, Title: "The rules are enforced as they stand", Severity: "medium", Effect: "deny", Kinds: kinds, Stages: stages,
+		Description: "The configuration turns denials into warnings, sets a parameter looser than it stands, or grants itself a waiver. " +
+			"Every verdict says so, since the one who is judged may be the one who weakened the judge. Where a floor is set, this denies " +
+			"in every mode, and what was weakened stays as the floor has it; where none is, it warns.",
 		Sources:     []Origin{{"sandboxio design", "7 Policy"}},
-		Remediation: "Take the mode or the parameter out of the policy settings, or have the looser value reviewed.",
+		Remediation: "Take the mode, the parameter or the waiver out of the configuration, or have it granted where the policy is kept.",
 		Page:        pages + weakenedID + ".md", Set: builtin,
 	},
 	{
@@ -68,18 +69,6 @@ func (r *rule) finding(effect sandbox.Decision, at, message string) sandbox.Find
 	}
 }
 
-// weakened are the findings about the engine's own settings.
-func (e *Engine) weakened() []sandbox.Finding {
-	var out []sandbox.Finding
-	if e.mode == Advise {
-		out = append(out, ownFinding(weakenedID, sandbox.Warn, "policy.mode", "the mode is advise: what would be denied is only warned of"))
-	}
-	for _, name := range e.looser {
-		out = append(out, ownFinding(weakenedID, sandbox.Warn, "policy.params."+name, fmt.Sprintf("the parameter %s is looser than the rule's own", name)))
-	}
-	return out
-}
-
 // order of decisions, worst first.
 var order = []sandbox.Decision{sandbox.Failed, sandbox.Deny, sandbox.Unknown, sandbox.Warn, sandbox.Waived, sandbox.Allow}
 
@@ -99,7 +88,7 @@ func Decide(findings []sandbox.Finding) sandbox.Decision {
 // Failed to anything better.
 func (e *Engine) conclude(v *sandbox.Verdict) {
 	for i := range v.Findings {
-		if f := &v.Findings[i]; f.Effect == sandbox.Deny && e.mode == Advise {
+		if f := &v.Findings[i]; f.Effect == sandbox.Deny && e.mode == Advise && f.Rule != weakenedID {
 			f.Effect = sandbox.Warn
 		}
 	}
