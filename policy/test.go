@@ -35,7 +35,10 @@ func Test(ctx context.Context, src Source) ([]TestResult, error) {
 	bad := func(err error, fix string) ([]TestResult, error) {
 		return nil, &driver.Error{Code: driver.CodeInvalid, Op: "test policy", Field: "policy.sources", Err: fmt.Errorf("%s: %w", src.Dir, err), Hint: fix}
 	}
-	c, err := src.read()
+	if src.Bundle != nil {
+		return nil, driver.Invalid("policy.sources", "a bundle holds no tests", "name the directory that it was made of")
+	}
+	c, err := src.read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +46,7 @@ func Test(ctx context.Context, src Source) ([]TestResult, error) {
 	if err != nil {
 		return bad(err, "mend the rules; their tests prove nothing as they are")
 	}
-	params, err := choose(rs.rules, nil)
+	params, err := new(Engine).settle(foundation{}, []*ruleset{rs}, Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +65,7 @@ func Test(ctx context.Context, src Source) ([]TestResult, error) {
 	if all.Compile(modules); all.Failed() {
 		return bad(all.Errors, "mend the tests")
 	}
-	store := inmem.NewFromObject(map[string]any{"params": params.values})
+	store := inmem.NewFromObject(map[string]any{"params": params})
 	for i := range names {
 		t := &names[i]
 		q := &query{}
