@@ -146,7 +146,7 @@ func TestABundleIsASetLikeItsDirectory(t *testing.T) {
 		private, public := keys(t, alg)
 		raw := signed(t, private, teamFiles())
 		in := Input{Kind: KindTemplate, Stage: StagePlan, Resource: goodResource()}
-		in.Resource.Labels = map[string]string{"team": "ops"}
+		in.Resource.Labels["team"] = "ops"
 		v := judge(t, load(t, acme(Bundle{From: bytesOf(raw), Key: public})), in)
 		if !slices.Equal(said(v), []string{`ACME-001 deny labels["team"]`}) {
 			t.Errorf("%s: %q", alg, said(v))
@@ -175,7 +175,7 @@ func TestABundleThatOPABuildsIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := Input{Kind: KindTemplate, Stage: StagePlan, Name: "python", Resource: goodResource()}
-	in.Resource.Labels = map[string]string{"team": "ops"}
+	in.Resource.Labels["team"] = "ops"
 	v := judge(t, load(t, acme(Bundle{From: bytesOf(out.Bytes()), Key: public, MinRevision: 8})), in)
 	if v.Decision != sandbox.Allow || !slices.Equal(said(v), []string{`ACME-001 waived labels["team"]`}) {
 		t.Errorf("%s %q", v.Decision, said(v))

@@ -49,7 +49,7 @@ func TestTheFloorHoldsWhateverTheConfigurationSays(t *testing.T) {
 		}
 	}
 	in := Input{Kind: KindTemplate, Stage: StagePlan, Name: "python", Resource: goodResource()}
-	in.Resource.Labels = map[string]string{"team": "ops"}
+	in.Resource.Labels["team"] = "ops"
 	pids := func(n int64) func(*Input) { return func(in *Input) { in.Resource.Resources.PIDs = &n } }
 	for _, tc := range []struct {
 		name   string
@@ -139,7 +139,7 @@ func TestTheFloorMayLetAConfigurationOnlyWarn(t *testing.T) {
 	files["settings.json"] = `{"mode": "advise"}`
 	setFloor(t, files)
 	in := Input{Kind: KindTemplate, Stage: StagePlan, Resource: goodResource()}
-	in.Resource.Labels = map[string]string{"team": "ops"}
+	in.Resource.Labels["team"] = "ops"
 	if v := judge(t, load(t, Options{}), in); v.Decision != sandbox.Deny {
 		t.Errorf("by default: %s %q", v.Decision, said(v))
 	}
