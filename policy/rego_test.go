@@ -55,23 +55,6 @@ func TestRegoIsFormatted(t *testing.T) {
 	}
 }
 
-func TestEveryPackageIsItsFolder(t *testing.T) {
-	own, err := builtinRules()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range own.rules {
-		if want := "data.sandboxio." + strings.ReplaceAll(filepath.Dir(r.file), "/", "."); r.pkg.String() != want {
-			t.Errorf("%s: the package is %s, not %s", r.file, r.pkg, want)
-		}
-		for i, line := range strings.Split(own.sources[r.file], "\n") {
-			if len(line) > 120 && !strings.HasPrefix(line, "#       default:") {
-				t.Errorf("%s:%d has %d columns", r.file, i+1, len(line))
-			}
-		}
-	}
-}
-
 // TestRegoTests runs the rules' own tests, as "opa test" would, and asks that
 // they pass through every line of every rule.
 func TestRegoTests(t *testing.T) {

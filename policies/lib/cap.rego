@@ -1,6 +1,8 @@
 # METADATA
 # title: Caps
-# description: What is wrong with a cap that must be there and must not pass a limit. The unit, with its space, is for the message.
+# description: >-
+#   What is wrong with a cap that must be there and must not pass a limit. The unit, with its space, is for
+#   the message.
 package sandboxio.lib.cap
 
 problem(value, _, _) := "there is no cap" if value == null
