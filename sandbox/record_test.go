@@ -185,6 +185,7 @@ func calls() []call {
 			return err
 		})},
 		{"download", files(func(ctx context.Context, t *testing.T, f *sandbox.Files) error {
+			t.Helper()
 			_, err := f.Download(ctx, ".", filepath.Join(t.TempDir(), "down"), archive.Limits{})
 			return err
 		})},

@@ -82,7 +82,7 @@ func (q *Queue) drain(ctx context.Context) {
 		stop := context.AfterFunc(ctx, cancel)
 		err := ctx.Err()
 		if err == nil {
-			err = q.inner.Record(one, it.record)
+			err = q.inner.Record(one, it.record) //nolint:contextcheck // its values are the caller's, its end is the queue's
 		}
 		stop()
 		cancel()

@@ -31,8 +31,14 @@ const MinLength = 4
 // A Redactor knows a set of values. Its zero value knows none. It is
 // immutable and safe for concurrent use.
 type Redactor struct {
-	first *[utf8.RuneSelf + 1][]pattern // by their first byte; those that begin with no ASCII together
+	// A function, since package fmt prints what it cannot call methods on, an
+	// unexported field of somebody's struct, as it lies in memory.
+	table func() *table
 }
+
+// table holds the patterns by their first byte; those that begin with no ASCII
+// are together.
+type table [utf8.RuneSelf + 1][]pattern
 
 // New makes a Redactor for values.
 func New(values ...string) Redactor {
@@ -67,12 +73,12 @@ func New(values ...string) Redactor {
 	if len(all) == 0 {
 		return Redactor{}
 	}
-	r := Redactor{new([utf8.RuneSelf + 1][]pattern)}
+	t := new(table)
 	for _, p := range all {
 		b := bucket(rune(p.text[0]))
-		r.first[b] = append(r.first[b], p)
+		t[b] = append(t[b], p)
 	}
-	return r
+	return Redactor{func() *table { return t }}
 }
 
 // base64Forms are the encodings of v alone and, since v may stand anywhere in
@@ -94,10 +100,10 @@ func base64Forms(v string) []string {
 
 // String takes the secrets out of s.
 func (r Redactor) String(s string) string {
-	if r.first == nil {
+	if r.table == nil {
 		return s
 	}
-	out, _, _ := r.scan(nil, []byte(s), 0, true)
+	out, _, _ := r.table().scan(nil, []byte(s), 0, true)
 	return string(out)
 }
 
@@ -108,11 +114,11 @@ func (r Redactor) Has(s string) bool { return r.String(s) != s }
 // belong to a match whose mark was written before. Unless s is the last of the
 // text, it stops where what follows could decide otherwise: it returns how far
 // it came, and how many bytes from there on are covered.
-func (r Redactor) scan(out, s []byte, covered int, last bool) (_ []byte, done, left int) {
+func (t *table) scan(out, s []byte, covered int, last bool) (_ []byte, done, left int) {
 	plain := covered // where text begins that is neither covered nor copied
 	i := 0
 	for ; i < len(s); i++ {
-		longest, more := r.at(s[i:], last)
+		longest, more := t.at(s[i:], last)
 		if more {
 			break
 		}
@@ -132,9 +138,9 @@ func (r Redactor) scan(out, s []byte, covered int, last bool) (_ []byte, done, l
 
 // at gives the length of the longest secret with which s begins, and whether
 // what follows s could make one, or a longer one.
-func (r Redactor) at(s []byte, last bool) (longest int, more bool) {
+func (t *table) at(s []byte, last bool) (longest int, more bool) {
 	if !special[s[0]] {
-		for _, p := range r.first[bucket(rune(s[0]))] {
+		for _, p := range t[bucket(rune(s[0]))] {
 			// Most of what begins like a secret is none by its second byte.
 			if len(s) > 1 && s[1] != p.text[1] && !special[s[1]] {
 				continue
@@ -150,7 +156,7 @@ func (r Redactor) at(s []byte, last bool) (longest int, more bool) {
 	var room [32]character
 	for _, c := range characters(room[:0], s) {
 		b := bucket(c.r)
-		for _, p := range r.first[b] {
+		for _, p := range t[b] {
 			n, undecided := p.match(s, last)
 			longest, more = max(longest, n), more || undecided
 		}

@@ -68,3 +68,18 @@ func TestZeroAndShortValues(t *testing.T) {
 		}
 	}
 }
+
+// fmt prints an unexported field as it lies in memory, following pointers under
+// a verb that does not fit.
+func TestARedactorPrintsNoSecretWhoeverHoldsIt(t *testing.T) {
+	t.Parallel()
+	type holder struct{ r Redactor }
+	h := holder{New("hunter2hunter2")}
+	for _, v := range []any{h, &h, h.r, []holder{h}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
+			if got := fmt.Sprintf(verb, v); strings.Contains(got, "hunter2") {
+				t.Errorf("%s: %s", verb, got)
+			}
+		}
+	}
+}

@@ -60,10 +60,10 @@ func (w *writer) pass(last bool) {
 		return
 	}
 	var done int
-	if w.r.first == nil {
+	if w.r.table == nil {
 		w.out, done = append(w.out[:0], w.held...), len(w.held)
 	} else {
-		w.out, done, w.covered = w.r.scan(w.out[:0], w.held, w.covered, last)
+		w.out, done, w.covered = w.r.table().scan(w.out[:0], w.held, w.covered, last)
 	}
 	w.held = append(w.held[:0], w.held[done:]...)
 	// What is undecided is looked at from its beginning each time: waiting for

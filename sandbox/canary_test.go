@@ -1,0 +1,225 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/audit"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// canary must be seen nowhere, in no writing.
+const canary = `canary/5b7e "secret"<&>`
+
+var canaryForms = []string{
+	canary, "5b7e", url.QueryEscape(canary), `canary/5b7e \"secret\"`,
+	base64.StdEncoding.EncodeToString([]byte(canary)), base64.StdEncoding.EncodeToString([]byte("u:" + canary))[4:20],
+}
+
+func sings(t *testing.T, where, text string) {
+	t.Helper()
+	for _, form := range canaryForms {
+		if strings.Contains(text, form) {
+			t.Errorf("%s holds %q: %s", where, form, text)
+		}
+	}
+}
+
+// telltale is an engine that repeats what it was given in its errors.
+type telltale struct{ driver.Sandbox }
+
+func (telltale) Start(_ context.Context, cmd driver.Cmd) (driver.Process, error) {
+	v := cmd.Secrets["T"].Reveal()
+	js, err := json.Marshal(map[string]string{"T": v})
+	if err != nil {
+		return nil, err
+	}
+	return nil, driver.Join(
+		&driver.Error{Code: driver.CodeUnavailable, Field: "env." + v, Hint: "curl https://x/?t=" + url.QueryEscape(v), Err: fmt.Errorf("POST: %s", js)},
+		fmt.Errorf("Authorization: Basic %s: %w", base64.StdEncoding.EncodeToString([]byte("u:"+v)), driver.CodeDenied),
+		fmt.Errorf("%q: %w", js, context.Canceled),
+	)
+}
+
+func TestACanaryIsInNoSinkErrorOrPrintout(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "audit.jsonl")
+	file, err := audit.OpenFile(name, audit.FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log, text bytes.Buffer
+	kept, queued := &sink{}, &sink{}
+	queue := audit.NewQueue(queued, audit.QueueOptions{})
+	opts := sandbox.Options{Unguarded: "a test", Owner: "me", Sinks: []sandbox.Sink{
+		kept, file, queue,
+		sandbox.LogSink{Logger: slog.New(slog.NewJSONHandler(&log, nil))},
+		audit.BestEffort{Sink: sandbox.LogSink{Logger: slog.New(slog.NewTextHandler(&text, nil))}},
+	}}
+	b, _ := world(t)
+	gossip := false
+	rt := sandbox.New(lying{b, func(ctx context.Context, s driver.Spec, b driver.Backend) (driver.Sandbox, error) {
+		sb, err := b.Create(ctx, s)
+		if gossip {
+			return telltale{sb}, err
+		}
+		return sb, err
+	}}, opts)
+
+	secret := map[string]sandbox.Secret{"T": sandbox.NewSecret(canary)}
+	loud := sandbox.Cmd{Args: []string{"/opt/" + canary, "--token", canary}, Secrets: secret}
+	quiet := sandbox.Cmd{Args: []string{"sha256", "T"}, Secrets: secret}
+	ctx := t.Context()
+
+	sb, err := rt.Create(ctx, sandbox.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := map[string]any{"options": opts, "runtime": rt, "command": quiet, "secret": secret["T"], "secrets": secret}
+	var errs []error
+	fail := func(err error) {
+		if err == nil {
+			t.Error("it did not fail")
+		}
+		errs = append(errs, err)
+	}
+
+	res, err := sb.Run(ctx, quiet)
+	if err != nil || res.Err() != nil {
+		t.Fatal(err, res)
+	}
+	printed["result"] = res
+	res, err = sb.Run(ctx, loud) // a program of that name is not there; the guest says so on stderr, which is the program's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	fail(res.Err())
+	code := sandbox.Source{Language: "sh", Text: "# " + canary + "\nexit 3\n", Cmd: sandbox.Cmd{Secrets: secret}}
+	if _, err := sb.RunCode(ctx, code); err != nil {
+		t.Fatal(err)
+	}
+	p, err := sb.Start(ctx, sandbox.Cmd{Args: []string{"true", canary}, Secrets: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	printed["process"], printed["sandbox"], printed["files"] = p, sb, sb.Files()
+
+	// Later operations do not carry the secret, but the program may have spread
+	// it: into the name of a file, for one.
+	_, err = sb.Files().Read(ctx, "/work/"+canary)
+	fail(err)
+	_, err = sb.Files().Stat(ctx, "/work/"+url.QueryEscape(canary))
+	fail(err)
+	_, err = sb.Run(ctx, sandbox.Cmd{Args: []string{"true"}, Dir: "/\x00" + canary, Secrets: secret})
+	fail(err)
+	_, err = sb.Run(ctx, sandbox.Cmd{Args: []string{"true"}, Env: map[string]string{"T": "x", "bad " + canary: "y"}, Secrets: secret})
+	fail(err)
+
+	gossip = true
+	other, err := rt.Create(ctx, sandbox.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = other.Run(ctx, quiet)
+	fail(err)
+	_, err = other.Start(ctx, quiet)
+	fail(err)
+	if err := errors.Join(sb.Close(), other.Close(), queue.Close(ctx), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, text := range map[string]string{
+		"the audit file (M103)": string(content), "the JSON log (M103)": log.String(), "the text log (M103)": text.String(),
+		"the records (M103)": fmt.Sprintf("%+v %#v", kept.records, kept.records), "the queue's records (M103)": fmt.Sprintf("%+v", queued.records),
+	} {
+		if !strings.Contains(text, "run") || !strings.Contains(text, "sha256") {
+			t.Errorf("%s: nothing was kept: %s", where, text)
+		}
+		sings(t, where, text)
+	}
+	if len(kept.records) != len(queued.records) || bytes.Count(content, []byte("\n")) != len(kept.records) {
+		t.Errorf("%d records, %d from the queue, %d lines", len(kept.records), len(queued.records), bytes.Count(content, []byte("\n")))
+	}
+	for _, r := range kept.records { // the program and how many arguments, no more (M103)
+		if r.Op == "run" && r.Program == "sha256" && r.Args != 2 || r.Op == "run-code" && len(r.CodeSHA256) != 64 {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, err := range errs {
+		walk(err, func(e error) {
+			for _, verb := range []string{"%v", "%+v", "%#v", "%q"} {
+				sings(t, "an error by "+verb+" (M104)", fmt.Sprintf(verb, e))
+			}
+		})
+	}
+	for what, v := range printed {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x"} {
+			sings(t, what+" by "+verb+" (M104)", fmt.Sprintf(verb, v))
+		}
+		if text, err := json.Marshal(v); err == nil {
+			sings(t, what+" as JSON (M104)", string(text))
+		}
+		var out bytes.Buffer
+		slog.New(slog.NewTextHandler(&out, nil)).Info("x", "v", v)
+		sings(t, what+" by slog (M104)", out.String())
+	}
+}
+
+// walk visits every error of a tree.
+func walk(err error, visit func(error)) {
+	if err == nil {
+		return
+	}
+	visit(err)
+	switch u := err.(type) { //nolint:errorlint // it walks the tree itself
+	case interface{ Unwrap() error }:
+		walk(u.Unwrap(), visit)
+	case interface{ Unwrap() []error }:
+		for _, e := range u.Unwrap() {
+			walk(e, visit)
+		}
+	}
+}
+
+// A sandbox remembers the secrets of its commands, the newest first.
+func TestManySecretsAreForgottenFromTheOldest(t *testing.T) {
+	t.Parallel()
+	b, _ := world(t)
+	s := &sink{}
+	sb, err := sandbox.New(b, sandbox.Options{Unguarded: "a test", Sinks: []sandbox.Sink{s}}).Create(t.Context(), sandbox.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sb.Close() }()
+	for i := range 70 {
+		for range 2 {
+			if _, err := sb.Run(t.Context(), sandbox.Cmd{Args: []string{"true"}, Secrets: map[string]sandbox.Secret{"T": sandbox.NewSecret(fmt.Sprintf("canary-%d-x", i))}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i, hidden := range map[int]bool{0: false, 6: true, 69: true} {
+		name := fmt.Sprintf("canary-%d-x", i)
+		if _, err := sb.Files().Read(t.Context(), name); err == nil || strings.Contains(err.Error(), name) == hidden {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
