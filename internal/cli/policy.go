@@ -18,20 +18,24 @@ func (a *app) policyCommand() *cobra.Command {
 		Use:   "policy",
 		Short: "Review plans, and look at the rules",
 	}
-	c.AddCommand(a.policyCheckCommand(), a.policyListCommand(), a.policyExplainCommand(), a.policyTestCommand(), a.policyDocsCommand())
+	c.AddCommand(a.policyCheckCommand(), a.policyListCommand(), a.policyExplainCommand(), a.policyTestCommand(), a.policyDocsCommand(), a.policyBundleCommand())
 	return c
 }
 
 // rules are the flags that say what judges.
 type rules struct {
 	sources []string
+	key     string
+	least   uint64
 	params  []string
 	mode    string
 }
 
 // rulesFlags adds the flags that every command on rules has.
 func rulesFlags(c *cobra.Command, r *rules) {
-	c.Flags().StringArrayVar(&r.sources, "policy", nil, "a directory of rules of your own, as DIR or NAME=DIR; repeatable. They can only add findings")
+	c.Flags().StringArrayVar(&r.sources, "policy", nil, "rules of your own, as DIR or NAME=DIR, or a bundle FILE.tar.gz or NAME=FILE.tar.gz; repeatable. They can only add findings")
+	c.Flags().StringVar(&r.key, "policy-key", "", "file with the public key that must have signed the bundles")
+	c.Flags().Uint64Var(&r.least, "policy-min-revision", 0, "the least revision of the bundles")
 }
 
 // judgeFlags adds those that change what rules say.
@@ -49,7 +53,11 @@ func (r rules) options() (policy.Options, error) {
 		return o, err
 	}
 	for _, s := range r.sources {
-		o.Sources = append(o.Sources, parseSource(s))
+		src, err := r.source(s)
+		if err != nil {
+			return o, err
+		}
+		o.Sources = append(o.Sources, src)
 	}
 	for _, p := range r.params {
 		name, text, ok := strings.Cut(p, "=")
@@ -68,6 +76,25 @@ func (r rules) options() (policy.Options, error) {
 	return o, nil
 }
 
+// source is parseSource for directories and bundles.
+func (r rules) source(s string) (policy.Source, error) {
+	src := parseSource(s)
+	if !strings.HasSuffix(src.Dir, bundleExt) {
+		return src, nil
+	}
+	if r.key == "" {
+		return src, driver.Invalid("policy-key", "a bundle is verified, and no key is named", "add --policy-key FILE with the public key")
+	}
+	key, err := readKey(r.key, false)
+	if err != nil {
+		return src, err
+	}
+	return policy.Source{Name: src.Name, Bundle: &policy.Bundle{From: policy.File(src.Dir), Key: string(key), MinRevision: r.least}}, nil
+}
+
+// bundleExt tells bundles from directories.
+const bundleExt = ".tar.gz"
+
 var notInName = regexp.MustCompile(`[^a-z0-9_]+`)
 
 // parseSource reads NAME=DIR, or DIR, whose last part is the name then.
@@ -79,6 +106,6 @@ func parseSource(s string) policy.Source {
 	if abs, err := filepath.Abs(s); err == nil {
 		dir = abs
 	}
-	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(filepath.Base(dir)), "_"), "_")
+	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(strings.TrimSuffix(filepath.Base(dir), bundleExt)), "_"), "_")
 	return policy.Source{Name: name, Dir: s}
 }

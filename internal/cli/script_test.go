@@ -26,7 +26,7 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"record": record, "shorten": shorten},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"record": record, "shorten": shorten, "genkey": genkey, "soon": soon},
 	})
 }
 
