@@ -68,7 +68,7 @@ func namesIn(dir *os.Root, n int) ([]string, error) {
 		return nil, err
 	}
 	names, err := f.Readdirnames(n)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return names, errors.Join(err, f.Close())

@@ -75,7 +75,7 @@ func (b *box) packed(name string) ([]string, error) {
 	var out []string
 	for {
 		e, err := in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			for _, l := range in.Report().LeftOut {
 				out = append(out, l.String())
 			}

@@ -298,7 +298,7 @@ func TestAFileStaysUntilTheNewOneIsWhole(t *testing.T) {
 	for cut := 1024; cut < len(data); cut += 50 {
 		for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, fs.ErrClosed} {
 			want := end
-			if end == io.EOF {
+			if errors.Is(end, io.EOF) {
 				want = io.ErrUnexpectedEOF
 			}
 			_, err := archive.Extract(t.Context(), io.MultiReader(bytes.NewReader(data[:cut]), iotest.ErrReader(end)), root, archive.Options{})

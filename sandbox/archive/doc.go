@@ -18,6 +18,7 @@
 //     and so does a name that comes twice as different kinds of thing;
 //   - [Limits] hold for what is made, not for what is sent: a sparse file
 //     counts with its holes. Nothing is ever decompressed;
+//     A sparse file stays sparse where the system tells of holes;
 //   - an archive that is cut off is an error, also between two entries;
 //   - each file appears whole under its name, and until then what had that
 //     name stays.

@@ -19,16 +19,16 @@ type Entry struct {
 // typeflag gives tar's word for a kind of thing. tar has none for a socket,
 // which is told of as a FIFO.
 func typeflag(mode fs.FileMode) byte {
-	switch mode.Type() {
-	case 0:
+	switch {
+	case mode.IsRegular():
 		return tar.TypeReg
-	case fs.ModeDir:
+	case mode.IsDir():
 		return tar.TypeDir
-	case fs.ModeSymlink:
+	case mode&fs.ModeSymlink != 0:
 		return tar.TypeSymlink
-	case fs.ModeDevice | fs.ModeCharDevice:
+	case mode&fs.ModeCharDevice != 0:
 		return tar.TypeChar
-	case fs.ModeDevice:
+	case mode&fs.ModeDevice != 0:
 		return tar.TypeBlock
 	}
 	return tar.TypeFifo

@@ -62,7 +62,7 @@ type extraction struct {
 func (x *extraction) run() error {
 	for {
 		e, err := x.in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return x.modes()
 		}
 		if err != nil {
@@ -186,13 +186,17 @@ func (x *extraction) free(at *os.Root, name, base string) error {
 
 // fill writes the content, keeping the holes of a sparse file.
 func (x *extraction) fill(f *os.File, e Entry) error {
-	hole := false
+	if e.Sparse { // a size that the disk does not take is refused at once
+		if err := f.Truncate(e.Size); err != nil {
+			return err
+		}
+	}
 	for done := int64(0); done < e.Size; {
 		n, err := io.ReadFull(x.in, x.buf[:min(int64(len(x.buf)), e.Size-done)])
 		if err != nil {
 			return x.in.malformed(err)
 		}
-		if hole = e.Sparse && zeros(x.buf[:n]); hole {
+		if e.Sparse && zeros(x.buf[:n]) {
 			_, err = f.Seek(int64(n), io.SeekCurrent)
 		} else {
 			_, err = f.Write(x.buf[:n])
@@ -201,9 +205,6 @@ func (x *extraction) fill(f *os.File, e Entry) error {
 			return err
 		}
 		done += int64(n)
-	}
-	if hole { // at the end
-		return f.Truncate(e.Size)
 	}
 	return nil
 }
@@ -220,7 +221,7 @@ func empty(root *os.Root) bool {
 	}
 	defer func() { _ = f.Close() }()
 	_, err = f.Readdirnames(1)
-	return err == io.EOF
+	return errors.Is(err, io.EOF)
 }
 
 // beside makes a file of a name that nobody has.

@@ -70,6 +70,10 @@ func (p *place) leave(depth int) error {
 	return errors.Join(errs...)
 }
 
+// ErrChanged is what Extract says of a directory that somebody replaces
+// meanwhile.
+var ErrChanged = errors.New("somebody replaces it meanwhile")
+
 // step opens one directory in at, having made it if it is missing.
 func step(at *os.Root, name string) (*os.Root, bool, error) {
 	err := at.Mkdir(name, 0o700)
@@ -86,13 +90,15 @@ func step(at *os.Root, name string) (*os.Root, bool, error) {
 	if !seen.IsDir() {
 		return nil, false, fmt.Errorf("it exists and is no directory: %w", fs.ErrExist)
 	}
-	dir, err := at.OpenRoot(name)
+	// With the dot it is opened as a directory or not at all; a FIFO would
+	// keep us waiting.
+	dir, err := at.OpenRoot(name + "/.")
 	if err != nil {
 		return nil, false, err
 	}
 	opened, err := dir.Stat(".")
 	if err == nil && !os.SameFile(seen, opened) {
-		err = errors.New("somebody replaced it meanwhile")
+		err = ErrChanged
 	}
 	if err != nil {
 		return nil, false, errors.Join(err, dir.Close())

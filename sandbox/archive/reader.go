@@ -61,7 +61,7 @@ func (r *Reader) Next() (Entry, error) {
 // Read reads the content of the file that Next gave.
 func (r *Reader) Read(p []byte) (int, error) {
 	n, err := r.tar.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = r.malformed(err)
 	}
 	return n, err
@@ -73,7 +73,7 @@ func (r *Reader) Report() Report { return r.report }
 // next reads one entry; ok is false for one that is left out.
 func (r *Reader) next() (e Entry, ok bool, err error) {
 	h, err := r.tar.Next()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return e, false, r.end()
 	}
 	if err != nil {
@@ -245,11 +245,11 @@ func (s *source) Read(p []byte) (int, error) {
 	}
 	n, err := s.r.Read(p[:min(int64(len(p)), s.left)])
 	s.left -= int64(n)
-	switch err {
-	case nil:
-	case io.EOF:
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF):
 		s.ended = s.ended || n == 0
-	case io.ErrUnexpectedEOF:
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		s.ended = true
 	default:
 		s.err = err

@@ -3,10 +3,14 @@ package archive_test
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/archive"
 )
@@ -111,5 +115,57 @@ func TestZerosThatWereSentAreWritten(t *testing.T) {
 	info, err := os.Stat(root.Name() + "/f")
 	if err != nil || info.Size() != 1<<20 {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestHolesAreNotSent(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // no holes are known there
+	}
+	const size = 64 << 20
+	src := t.TempDir()
+	for name, at := range map[string][]int64{"begin": {0}, "middle": {1 << 20, 30 << 20}, "end": {size - 3}, "none": {}} {
+		f, err := os.Create(filepath.Join(src, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range at {
+			if _, err := f.WriteAt([]byte("abc"), at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(f.Truncate(size), f.Close(), os.Chmod(f.Name(), 0o640), os.Chtimes(f.Name(), time.Unix(1e9, 0), time.Unix(1e9, 0))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(src, "dense"), make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	report, err := archive.Write(t.Context(), &b, os.DirFS(src))
+	if err != nil || report.Bytes != 4*size+1<<20 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if b.Len() > 2<<20 {
+		t.Errorf("%d bytes were sent", b.Len())
+	}
+	root, _ := destination(t)
+	if _, err := extract(t, root, b.Bytes(), archive.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"begin", "middle", "end", "none", "dense"} {
+		want, err1 := os.ReadFile(filepath.Join(src, name))
+		got, err2 := root.ReadFile(name)
+		was, err3 := os.Stat(filepath.Join(src, name))
+		is, err4 := root.Stat(name)
+		if err := errors.Join(err1, err2, err3, err4); err != nil || !bytes.Equal(want, got) || is.Mode() != was.Mode() || is.ModTime().Unix() != was.ModTime().Unix() {
+			t.Errorf("%s: %d bytes of %d, %v and %v, %v", name, len(got), len(want), was, is, err)
+		}
+		if used := allocated(is); used > 1<<20 {
+			t.Errorf("%s: %d bytes are allocated", name, used)
+		}
+	}
+	if _, err := extract(t, root, b.Bytes(), archive.Limits{Bytes: size}); err == nil {
+		t.Error("holes do not count")
 	}
 }

@@ -4,19 +4,21 @@ import (
 	"archive/tar"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"time"
 )
 
 // Writer makes an archive. It is for one goroutine.
 type Writer struct {
+	w   io.Writer
 	tar *tar.Writer
 	buf []byte
 }
 
 // NewWriter writes to w, in blocks of 512 bytes and more.
-func NewWriter(w io.Writer) *Writer { return &Writer{tar: tar.NewWriter(w)} }
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w, tar: tar.NewWriter(w)} }
 
 // ErrShrank is what Add says of content that ended before e.Size.
 var ErrShrank = errors.New("it became shorter while it was read")
@@ -25,30 +27,42 @@ var ErrShrank = errors.New("it became shorter while it was read")
 // no more if there are more: a file that grows is carried as long as it was.
 // Of everything else content is nil; links, devices and the like are told of,
 // for the receiver to report. Permission bits are kept, all other bits of the
-// mode and owners are not.
+// mode and owners are not. Content that is an *os.File comes from its
+// beginning, and its holes are kept where the system tells of them.
 func (w *Writer) Add(e Entry, content io.Reader) error {
+	return w.add(context.Background(), e, content)
+}
+
+func (w *Writer) add(ctx context.Context, e Entry, content io.Reader) error {
 	if err := CheckName(e.Name); err != nil {
 		return err
 	}
-	h := &tar.Header{Typeflag: typeflag(e.Mode), Name: e.Name, Linkname: e.Link, Mode: int64(e.Mode.Perm()), ModTime: e.ModTime}
+	if !e.Mode.IsRegular() {
+		return w.tar.WriteHeader(headerOf(e))
+	}
+	if f, ok := content.(*os.File); ok && e.Size >= worthwhile {
+		if data, ok := spans(f, e.Size); ok {
+			return w.addSparse(ctx, e, f, data)
+		}
+	}
+	return w.addFile(ctx, e, content)
+}
+
+func headerOf(e Entry) *tar.Header {
+	h := &tar.Header{Typeflag: typeflag(e.Mode), Name: e.Name, Linkname: e.Link, Mode: int64(e.Mode.Perm()), ModTime: e.ModTime.Truncate(time.Second)}
 	if e.Mode.IsDir() {
 		h.Name += "/"
 	}
-	if !e.Mode.IsRegular() {
-		return w.tar.WriteHeader(h)
-	}
+	return h
+}
+
+func (w *Writer) addFile(ctx context.Context, e Entry, content io.Reader) error {
+	h := headerOf(e)
 	h.Size = e.Size
 	if err := w.tar.WriteHeader(h); err != nil {
 		return err
 	}
-	if w.buf == nil {
-		w.buf = make([]byte, 64<<10)
-	}
-	n, err := io.CopyBuffer(struct{ io.Writer }{w.tar}, io.LimitReader(content, e.Size), w.buf)
-	if err == nil && n < e.Size {
-		err = &Error{Err: fmt.Errorf("%s: %w", quote(e.Name), ErrShrank)}
-	}
-	return err
+	return w.copy(ctx, w.tar, e, content, e.Size)
 }
 
 // Close ends the archive. Without it the archive is cut off.
@@ -92,7 +106,7 @@ func (r *Report) add(ctx context.Context, a *Writer, src fs.FS, name string, d f
 			return err
 		}
 		r.Dirs++
-		return a.Add(Entry{Name: name, Mode: fs.ModeDir | info.Mode().Perm(), ModTime: info.ModTime()}, nil)
+		return a.add(ctx, Entry{Name: name, Mode: fs.ModeDir | info.Mode().Perm(), ModTime: info.ModTime()}, nil)
 	}
 	if !d.Type().IsRegular() {
 		r.leaveOut(name, strange(typeflag(d.Type())))
@@ -116,5 +130,5 @@ func (r *Report) add(ctx context.Context, a *Writer, src fs.FS, name string, d f
 	}
 	r.Files++
 	r.Bytes += info.Size()
-	return a.Add(Entry{Name: name, Mode: info.Mode().Perm(), Size: info.Size(), ModTime: info.ModTime()}, reading{ctx, f})
+	return a.add(ctx, Entry{Name: name, Mode: info.Mode().Perm(), Size: info.Size(), ModTime: info.ModTime()}, f)
 }

@@ -142,7 +142,7 @@ func (u *unpacking) unpack(t *tree) error {
 	dirs := map[string]fs.FileMode{}
 	for {
 		e, err := in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

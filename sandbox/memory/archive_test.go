@@ -80,7 +80,7 @@ func packed(t *testing.T, f driver.Files, name string) ([]string, error) {
 	var out []string
 	for {
 		e, err := in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			for _, l := range in.Report().LeftOut {
 				out = append(out, l.String())
 			}

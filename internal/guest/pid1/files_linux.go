@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path"
 	"strconv"
 	"time"
@@ -23,6 +24,8 @@ func fileHelper(in io.Reader, out io.Writer) error {
 		return err
 	}
 	unix.Umask(0)
+	// A file over the disk's size is an error to answer with, not a death.
+	signal.Ignore(unix.SIGXFSZ)
 	r, w := bufio.NewReaderSize(in, wire.MaxFrame), bufio.NewWriterSize(out, wire.MaxFrame)
 	var m wire.FileRequest
 	if err := wire.Read(r, &m); err != nil {

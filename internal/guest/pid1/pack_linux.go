@@ -91,10 +91,10 @@ func (p packer) entry(dir int, base, name string, depth int) error {
 				err = p.strange(dir, base, name, &st)
 			}
 		}
-		if err == unix.ENOENT { // it vanished, or a link did
+		if errors.Is(err, unix.ENOENT) { // it vanished, or a link did
 			return nil
 		}
-		if err != errChanged {
+		if !errors.Is(err, errChanged) {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (p packer) entry(dir int, base, name string, depth int) error {
 func (p packer) open(dir int, base string, kind uint32, flags int) (int, unix.Stat_t, error) {
 	var st unix.Stat_t
 	fd, err := unix.Openat(dir, base, openRead|flags, 0)
-	switch err { //nolint:errorlint // a system call's own
+	switch err {
 	case nil:
 	case unix.ELOOP, unix.ENOTDIR, unix.ENXIO: // a link, no directory any more, a socket
 		return -1, st, errChanged
@@ -225,8 +225,11 @@ func at(name string, err error) error {
 	}
 	f = failure(err, "", "")
 	f.Text = err.Error()
-	if errors.Is(err, fs.ErrExist) {
+	switch {
+	case errors.Is(err, fs.ErrExist):
 		f.Code, f.Kind = "conflict", wire.KindExist
+	case errors.Is(err, archive.ErrChanged):
+		f.Code, f.Hint = "conflict", "stop the program that changes it"
 	}
 	if name != "" {
 		f.Text = shown(name) + ": " + f.Text
