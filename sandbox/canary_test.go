@@ -147,13 +147,15 @@ func TestACanaryIsInNoSinkErrorOrPrintout(t *testing.T) {
 		t.Fatal(err)
 	}
 	for where, text := range map[string]string{
-		"the audit file (M103)": string(content), "the JSON log (M103)": log.String(), "the text log (M103)": text.String(),
-		"the records (M103)": fmt.Sprintf("%+v %#v", kept.records, kept.records), "the queue's records (M103)": fmt.Sprintf("%+v", queued.records),
+		"the audit file": string(content), "the JSON log": log.String(), "the text log": text.String(),
+		"the records": fmt.Sprintf("%+v %#v", kept.records, kept.records), "the queue's records": fmt.Sprintf("%+v", queued.records),
 	} {
-		if !strings.Contains(text, "run") || !strings.Contains(text, "sha256") {
-			t.Errorf("%s: nothing was kept: %s", where, text)
-		}
-		sings(t, where, text)
+		t.Run(where+" has the program and no command line (M103)", func(t *testing.T) {
+			if !strings.Contains(text, "run") || !strings.Contains(text, "sha256") {
+				t.Errorf("nothing was kept: %s", text)
+			}
+			sings(t, where, text)
+		})
 	}
 	if len(kept.records) != len(queued.records) || bytes.Count(content, []byte("\n")) != len(kept.records) {
 		t.Errorf("%d records, %d from the queue, %d lines", len(kept.records), len(queued.records), bytes.Count(content, []byte("\n")))
@@ -163,23 +165,27 @@ func TestACanaryIsInNoSinkErrorOrPrintout(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	for _, err := range errs {
-		walk(err, func(e error) {
-			for _, verb := range []string{"%v", "%+v", "%#v", "%q"} {
-				sings(t, "an error by "+verb+" (M104)", fmt.Sprintf(verb, e))
-			}
-		})
-	}
+	t.Run("no error holds it under any verb (M104)", func(t *testing.T) {
+		for _, err := range errs {
+			walk(err, func(e error) {
+				for _, verb := range []string{"%v", "%+v", "%#v", "%q"} {
+					sings(t, "an error by "+verb, fmt.Sprintf(verb, e))
+				}
+			})
+		}
+	})
 	for what, v := range printed {
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x"} {
-			sings(t, what+" by "+verb+" (M104)", fmt.Sprintf(verb, v))
-		}
-		if text, err := json.Marshal(v); err == nil {
-			sings(t, what+" as JSON (M104)", string(text))
-		}
-		var out bytes.Buffer
-		slog.New(slog.NewTextHandler(&out, nil)).Info("x", "v", v)
-		sings(t, what+" by slog (M104)", out.String())
+		t.Run("a debug print of the "+what+" does not hold it (M104)", func(t *testing.T) {
+			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x"} {
+				sings(t, verb, fmt.Sprintf(verb, v))
+			}
+			if text, err := json.Marshal(v); err == nil {
+				sings(t, "JSON", string(text))
+			}
+			var out bytes.Buffer
+			slog.New(slog.NewTextHandler(&out, nil)).Info("x", "v", v)
+			sings(t, "slog", out.String())
+		})
 	}
 }
 

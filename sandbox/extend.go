@@ -17,7 +17,24 @@ import (
 // cannot), gone.
 func (s *Sandbox) Extend(ctx context.Context, d time.Duration) error {
 	op := s.begin("extend", Cmd{})
-	return op.end(ctx, s.extend(ctx, d), nil)
+	before := s.sb.Status().Deadline
+	return op.end(ctx, s.extend(ctx, d), func() error { return s.takeBack(ctx, before) })
+}
+
+// takeBack gives the sandbox its earlier deadline, since its extension could
+// not be recorded. If that has passed meanwhile, the sandbox ends.
+func (s *Sandbox) takeBack(ctx context.Context, deadline time.Time) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.rt.opts.Grace)
+	defer cancel()
+	e, ok := driver.As[driver.Extender](s.sb)
+	if !ok {
+		return nil // it was never extended
+	}
+	err := e.Extend(ctx, deadline)
+	if errors.Is(err, CodeInvalid) {
+		return s.destroy()
+	}
+	return err
 }
 
 func (s *Sandbox) extend(ctx context.Context, d time.Duration) error {

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
@@ -264,6 +265,7 @@ func TestWhatCannotBeRecordedIsUndone(t *testing.T) {
 				f := &failing{panic: panics}
 				rt, sb, h, left := prepared(t, f)
 				f.op = c.op
+				deadline := sb.Status().Deadline
 				err := c.do(t.Context(), t, rt, sb)
 				if !errors.Is(err, sandbox.CodeUnavailable) || !strings.Contains(err.Error(), "disk full") {
 					t.Errorf("got %v, want unavailable", err)
@@ -274,20 +276,22 @@ func TestWhatCannotBeRecordedIsUndone(t *testing.T) {
 				if r, w := h.readers.Load(), h.writers.Load(); r != 0 || w != 0 {
 					t.Errorf("%d readers and %d writers are left open", r, w)
 				}
+				if d := sb.Status().Deadline; !d.Equal(deadline) {
+					t.Errorf("its deadline was %v and is %v", deadline, d)
+				}
 				if c.op == "create-file" { // given up, not finished
 					if _, err := sb.Files().Stat(t.Context(), "new"); !errors.Is(err, fs.ErrNotExist) {
 						t.Errorf("the file is there: %v", err)
 					}
 				}
 				f.op = ""
-				want := 1
-				if c.op == "close" { // killed first, recorded second
-					want = 0
-				} else if err := sb.Close(); err != nil {
-					t.Error(err)
+				if c.op != "close" { // killed first, recorded second
+					if err := sb.Close(); err != nil {
+						t.Error(err)
+					}
 				}
 				if l := left(); len(l) > 0 {
-					t.Errorf("left: %v (%d sandboxes were open)", l, want)
+					t.Errorf("left: %v", l)
 				}
 			})
 		}
@@ -410,4 +414,38 @@ func TestARecordReadsBackAsItWas(t *testing.T) {
 	if again, err := json.Marshal(back); err != nil || string(again) != want {
 		t.Errorf("%v: %s", err, again)
 	}
+}
+
+// An extension that cannot be recorded is taken back; when the earlier deadline
+// has passed by then, the sandbox ends rather than live on unrecorded.
+func TestAnExtensionThatCannotBeTakenBackEndsTheSandbox(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, left := world(t)
+		slow := &slowFailure{}
+		sb, err := sandbox.New(b, sandbox.Options{Unguarded: "a test", Sinks: []sandbox.Sink{slow}}).Create(t.Context(), sandbox.Spec{Lifetime: 2 * time.Second, MaxLifetime: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sb.Extend(t.Context(), time.Minute); !errors.Is(err, sandbox.CodeUnavailable) {
+			t.Errorf("got %v", err)
+		}
+		if l := left(); len(l) > 0 {
+			t.Errorf("left: %v", l)
+		}
+		if err := sb.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// slowFailure takes three seconds to say that an extension was not kept.
+type slowFailure struct{}
+
+func (*slowFailure) Record(_ context.Context, r sandbox.Record) error {
+	if r.Op != "extend" {
+		return nil
+	}
+	time.Sleep(3 * time.Second)
+	return errors.New("disk full")
 }
