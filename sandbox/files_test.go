@@ -100,7 +100,7 @@ func list(t *testing.T, fsys fs.FS) []string {
 	return out
 }
 
-func TestADirectoryGoesUpAndComesDown(t *testing.T) {
+func TestM84M92M93ADirectoryGoesUpAndComesDown(t *testing.T) {
 	t.Parallel()
 	sb, sink := filled(t, nil)
 	f := sb.Files()
@@ -149,8 +149,6 @@ func leftIn(t *testing.T, dir string) int {
 	return len(entries)
 }
 
-// a path of the host's system is no path of the sandbox's, and the other way
-// round: names in the sandbox are POSIX on every host.
 func TestSandboxPathsArePOSIXOnEveryHost(t *testing.T) {
 	t.Parallel()
 	sb, _ := filled(t, nil)
@@ -289,7 +287,7 @@ func TestWhereADownloadMayGo(t *testing.T) {
 	}
 }
 
-// hostile is an archive from inside that wants to hurt the host.
+// An archive from inside may want to hurt the host.
 func TestWhatAHostileArchiveCannotDo(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

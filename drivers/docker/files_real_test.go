@@ -50,7 +50,7 @@ func shell(t *testing.T, sb *sandbox.Sandbox, script string) string {
 	return string(res.Stdout) + string(res.Stderr)
 }
 
-func TestADirectoryGoesUpAndComesDownOnTheEngine(t *testing.T) {
+func TestM84M93ADirectoryGoesUpAndComesDownOnTheEngine(t *testing.T) {
 	sb := real(t, sandbox.Spec{})
 	f := sb.Files()
 	src := t.TempDir()
@@ -155,4 +155,55 @@ func grown(dir string) (n int64) {
 		return nil
 	})
 	return n
+}
+
+// The faults of others, as small inputs.
+func TestFilesAsOthersGotThemWrong(t *testing.T) {
+	sb := real(t, sandbox.Spec{})
+	f := sb.Files()
+	write := func(name, content string) error { return f.Write(t.Context(), name, []byte(content), 0o644) }
+	for _, c := range []struct {
+		name string
+		do   func() error
+		then string // a program in the sandbox
+		says string
+	}{
+		{"writing below a link of the image's, /var/run (M81)", func() error {
+			_, err := f.Upload(t.Context(), fstest.MapFS{"d/x": {Data: []byte("up"), Mode: 0o644}}, "/var/run/up")
+			return errors.Join(write("/var/run/x", "in"), err)
+		}, "readlink /var/run; cat /run/x /run/up/d/x", "/run\ninup"},
+		{"bytes that are no text come back as they are (M86)", func() error {
+			const zip = "PK\x03\x04\xff\xfe\x00\r\n\x1a"
+			err := write("z.zip", zip)
+			if b, rerr := f.Read(t.Context(), "z.zip"); rerr != nil || string(b) != zip {
+				return fmt.Errorf("%q, %w", b, rerr)
+			}
+			return err
+		}, "wc -c < z.zip", "10\n"},
+		{"a name that is not ASCII (M88)", func() error { return write("résumé 履歴.txt", "x") }, "ls r*", "résumé 履歴.txt\n"},
+		{"a file is there for the next program (M89)", func() error { return write("now", "seen") }, "cat now", "seen"},
+		{"a link is described and not what it leads to; listing goes through it (M90)", func() error {
+			shell(t, sb, "mkdir -p tree && : > tree/leaf && ln -s tree twig")
+			info, err := f.Stat(t.Context(), "twig")
+			list, lerr := f.List(t.Context(), "twig")
+			if info.Link != "tree" || info.Mode.Type() != fs.ModeSymlink || len(list) != 1 || list[0].Name != "leaf" {
+				return fmt.Errorf("%+v, %+v, %w", info, list, errors.Join(err, lerr))
+			}
+			return nil
+		}, "", ""},
+		{"ends of lines are left alone (M92)", func() error { return write("crlf", "a\r\nb\r\n") }, "od -An -c crlf | tr -d ' '", `a\r\nb\r\n` + "\n"},
+		{"a path of Windows is one name (M95)", func() error { return write(`C:\x`, "w") }, `cat 'C:\x'`, "w"},
+		{"a name is no command (M98)", func() error { return write("$(touch pwned);`touch pwned`", "x") }, "test ! -e pwned && echo safe", "safe\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.do(); err != nil {
+				t.Error(err)
+			}
+			if c.then != "" {
+				if got := shell(t, sb, c.then); got != c.says {
+					t.Errorf("%q, want %q", got, c.says)
+				}
+			}
+		})
+	}
 }

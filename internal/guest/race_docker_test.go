@@ -98,7 +98,7 @@ func race(t *testing.T, b *box, all map[string]func(context.Context) error) {
 }
 
 // What goes through a directory itself goes through no link that it finds.
-func TestPlantedLinksAndFIFOsRaceAndLose(t *testing.T) { // M82, M90
+func TestM82PlantedLinksAndFIFOsRaceAndLose(t *testing.T) {
 	b := owned(t)
 	f := b.guest.Files()
 	archived := tarOf(t, "d/", "d/x/", "d/x/evil", "d/x/secret")
