@@ -51,6 +51,8 @@ func TestImportRules(t *testing.T) {
 		{"only policy knows OPA", "internal/plan/a.go", "github.com/open-policy-agent/opa/v1/rego", "./policy"},
 		{"only tracing knows OpenTelemetry", "internal/cli/a.go", "go.opentelemetry.io/otel/trace", "./tracing"},
 		{"only the provider's side knows Terraform's plugin libraries", "internal/cli/a.go", "github.com/hashicorp/terraform-plugin-framework/types", "github.com/hashicorp/terraform-json"},
+		{"what is said of an allowlist is said by the driver contract alone", "internal/egress/a.go", "./policy", "./sandbox/driver"},
+		{"what is said of an allowlist is said by the driver contract alone", "internal/egress/a.go", "golang.org/x/net/idna", "net/netip"},
 		{"only the provider knows its resources", "internal/cli/a.go", "./internal/resources/template", "./internal/estate"},
 	}
 	tested := map[string]bool{}

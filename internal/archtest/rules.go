@@ -47,6 +47,12 @@ var importRules = []imports{
 		},
 	},
 	{
+		name: "what is said of an allowlist is said by the driver contract alone",
+		why:  "it judges rules for every door and parses what hostile programs send; whatever it imports would be part of both",
+		who:  []string{"./internal/egress"},
+		only: []string{"std", "./sandbox/driver"},
+	},
+	{
 		name:   "only the estate opens doors",
 		why:    "backends, judge and defaults are put together in one place, so that no door is opened past the judge",
 		except: []string{"./internal/estate/...", "./drivers/...", "./examples/..."},

@@ -18,10 +18,13 @@ func Host(field, host string) (string, error) {
 	if len(host) > 4*253 { // no name of 253 ASCII characters is longer in UTF-8
 		return "", driver.Invalid(field, fmt.Sprintf("a name of %d bytes is too long", len(host)), "host names are at most 253 characters")
 	}
+	name, wild := strings.CutPrefix(host, "*.")
 	if isASCII(host) {
+		if hasALabel(name) && !readable(name) {
+			return "", driver.Invalid(field, fmt.Sprintf("%q has a label that stands for no name", host), `"xn--" begins the A-label of a name in another script, as "xn--bcher-kva.example"; write that name itself, or drop the "xn--"`)
+		}
 		return host, nil
 	}
-	name, wild := strings.CutPrefix(host, "*.")
 	a, err := labels.ToASCII(name)
 	if err != nil {
 		return "", driver.Invalid(field, fmt.Sprintf("%q is no domain name", host), `write it as an A-label, as "xn--bcher-kva.example"`)
@@ -30,6 +33,28 @@ func Host(field, host string) (string, error) {
 		a = "*." + a
 	}
 	return a, nil
+}
+
+// hasALabel reports whether a label claims to be one.
+func hasALabel(name string) bool {
+	for l := range strings.SplitSeq(name, ".") {
+		if len(l) > len("xn--") && strings.EqualFold(l[:4], "xn--") {
+			return true
+		}
+	}
+	return false
+}
+
+// readable reports whether an ASCII name is what its own reading is written as.
+// One that is not could be taken for another name by whoever decodes it.
+func readable(name string) bool {
+	name = strings.ToLower(name)
+	u, err := labels.ToUnicode(name)
+	if err != nil {
+		return false
+	}
+	a, err := labels.ToASCII(u)
+	return err == nil && a == name
 }
 
 func isASCII(s string) bool {

@@ -13,13 +13,15 @@ func TestHost(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"example.com": "example.com", "Bücher.example": "xn--bcher-kva.example", "*.bücher.example": "*.xn--bcher-kva.example", "": "",
-		"not a name": "not a name", // driver.Canonical's to refuse
+		"not a name":            "not a name", // driver.Canonical's to refuse
+		"xn--bcher-kva.example": "xn--bcher-kva.example", "XN--bcher-KVA.example.": "XN--bcher-KVA.example.", "xn--.example": "xn--.example", "r3---sn-a.example": "r3---sn-a.example",
 	} {
 		if got, err := Host("at", in); got != want || err != nil {
 			t.Errorf("Host(%q) = %q, %v", in, got, err)
 		}
 	}
-	for _, in := range []string{strings.Repeat("é", 600), "xn--é.example"} {
+	// A label that no name is written as could be read as another one (M01).
+	for _, in := range []string{strings.Repeat("é", 600), "xn--é.example", "xn--example-.com", "xn--99999999999.example", "*.xn--a.example"} {
 		if got, err := Host("at", in); err == nil {
 			t.Errorf("Host(%.20q) = %q", in, got)
 		}

@@ -29,22 +29,24 @@ type Range struct {
 }
 
 // protected, most specific first. Sources: the IANA special-purpose address
-// registries; the metadata addresses of AWS (IMDS, ECS, IPv6), Alibaba and
-// Azure (wire server) in the vendors' documentation.
+// registries; the metadata addresses of AWS (IMDS, ECS, EKS, IPv6), Google,
+// Alibaba, Azure (wire server), Oracle, OpenStack and Scaleway in their
+// documentation.
 var protected = func() []Range {
 	var out []Range
 	for _, c := range []struct {
 		class    Class
 		prefixes []string
 	}{
-		{ClassMetadata, []string{"169.254.169.254/32", "169.254.170.2/32", "169.254.170.23/32", "100.100.100.200/32", "168.63.129.16/32", "fd00:ec2::254/128", "fd00:ec2::23/128", "fd20:ce::254/128"}},
+		{ClassMetadata, []string{"169.254.169.254/32", "169.254.170.2/32", "169.254.170.23/32", "100.100.100.200/32", "168.63.129.16/32", "fd00:ec2::254/128", "fd00:ec2::23/128", "fd20:ce::254/128",
+			"192.0.0.192/32", "fd00:c1::a9fe:a9fe/128", "fe80::a9fe:a9fe/128", "169.254.42.42/32", "fd00:42::42/128"}},
 		{ClassUnspecified, []string{"0.0.0.0/8", "::/128"}},
 		{ClassLoopback, []string{"127.0.0.0/8", "::1/128"}},
 		{ClassLinkLocal, []string{"169.254.0.0/16", "fe80::/10"}},
 		{ClassPrivate, []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"}},
 		{ClassShared, []string{"100.64.0.0/10"}},
 		{ClassMulticast, []string{"224.0.0.0/4", "255.255.255.255/32", "ff00::/8"}},
-		{ClassReserved, []string{"192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4", "100::/64", "2001::/32"}},
+		{ClassReserved, []string{"192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4", "100::/64", "100:0:0:1::/64", "2001::/32", "2001:2::/48", "2001:10::/28", "5f00::/16"}},
 	} {
 		for _, p := range c.prefixes {
 			out = append(out, Range{netip.MustParsePrefix(p), c.class})
@@ -77,28 +79,56 @@ var localNAT64 = Range{netip.MustParsePrefix("64:ff9b:1::/48"), ClassPrivate}
 // IPv4 address inside an IPv6 one. The zero Addr, which is no address, is
 // reserved.
 func Classify(a netip.Addr) Class {
+	r, ok := ProtectedBy(a)
+	if !ok {
+		return ClassPublic
+	}
+	return r.Class
+}
+
+// ProtectedBy gives the range that protects a, and false for a public address.
+// Of several it is the narrowest; where a is an IPv6 address that carries an
+// IPv4 one, it is the range of those that carry the same protected range. The
+// zero Addr is in a range that has no prefix, so that nothing opens it.
+func ProtectedBy(a netip.Addr) (Range, bool) {
 	if !a.IsValid() {
-		return ClassReserved
+		return Range{Class: ClassReserved}, true
 	}
 	a = a.Unmap().WithZone("")
 	for _, r := range protected {
 		if r.Prefix.Contains(a) {
-			return r.Class
+			return r, true
 		}
 	}
-	if a.Is6() {
-		for _, c := range carriers {
-			if c.prefix.Contains(a) {
-				b := a.As16()
-				class := Classify(netip.AddrFrom4([4]byte(b[c.at : c.at+4])))
-				if class == ClassPublic && localNAT64.Prefix.Contains(a) {
-					return localNAT64.Class
-				}
-				return class
-			}
-		}
+	if a.Is4() {
+		return Range{}, false
 	}
-	return ClassPublic
+	for _, c := range carriers {
+		if !c.prefix.Contains(a) {
+			continue
+		}
+		b := a.As16()
+		inner, ok := ProtectedBy(netip.AddrFrom4([4]byte(b[c.at : c.at+4])))
+		if !ok && localNAT64.Prefix.Contains(a) {
+			return localNAT64, true
+		}
+		if !ok {
+			return Range{}, false
+		}
+		return Range{netip.PrefixFrom(a, c.at*8+inner.Prefix.Bits()).Masked(), inner.Class}, true
+	}
+	return Range{}, false
+}
+
+// Opens reports whether a rule for p, in canonical form, reaches a: it holds
+// a, and is equal to or narrower than the range that protects a, if one does.
+func Opens(p netip.Prefix, a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	if !p.Contains(a) {
+		return false
+	}
+	r, ok := ProtectedBy(a)
+	return !ok || r.Prefix.IsValid() && r.Prefix.Bits() <= p.Bits()
 }
 
 // Touches lists the protected ranges that p overlaps, those inside an

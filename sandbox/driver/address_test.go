@@ -17,7 +17,8 @@ func TestClassify(t *testing.T) {
 		"100.64.0.1": driver.ClassShared, "100.100.100.200": driver.ClassMetadata,
 		"127.0.0.1": driver.ClassLoopback, "127.255.255.255": driver.ClassLoopback, "::1": driver.ClassLoopback,
 		"169.254.1.1": driver.ClassLinkLocal, "fe80::1": driver.ClassLinkLocal, "fe80::1%eth0": driver.ClassLinkLocal, "febf::1": driver.ClassLinkLocal,
-		"169.254.169.254": driver.ClassMetadata, "169.254.170.2": driver.ClassMetadata, "fd00:ec2::254": driver.ClassMetadata, "168.63.129.16": driver.ClassMetadata,
+		"169.254.169.254": driver.ClassMetadata, "169.254.170.2": driver.ClassMetadata, "fd00:ec2::254": driver.ClassMetadata, "192.0.0.192": driver.ClassMetadata, "fe80::a9fe:a9fe": driver.ClassMetadata,
+		"fd00:c1::a9fe:a9fe": driver.ClassMetadata, "169.254.42.42": driver.ClassMetadata, "5f00::1": driver.ClassReserved, "168.63.129.16": driver.ClassMetadata,
 		"224.0.0.1": driver.ClassMulticast, "255.255.255.255": driver.ClassMulticast, "ff02::1": driver.ClassMulticast,
 		"0.0.0.0": driver.ClassUnspecified, "0.1.2.3": driver.ClassUnspecified, "::": driver.ClassUnspecified,
 		"240.0.0.1": driver.ClassReserved, "255.255.255.254": driver.ClassReserved, "198.18.0.1": driver.ClassReserved, "2001::1": driver.ClassReserved,
@@ -29,6 +30,81 @@ func TestClassify(t *testing.T) {
 	} {
 		if got := driver.Classify(netip.MustParseAddr(addr)); got != want {
 			t.Errorf("Classify(%s) = %s, want %s", addr, got, want)
+		}
+	}
+}
+
+// What protects an address is told in the address's own family, and only a
+// rule that is at most as wide opens it.
+func TestOpens(t *testing.T) {
+	for _, c := range []struct {
+		name, rule, addr string
+		want             bool
+	}{
+		{"a public address by its range", "203.0.113.0/24", "203.0.113.9", true},
+		{"a public address by every address", "0.0.0.0/0", "203.0.113.9", true},
+		{"another family's", "0.0.0.0/0", "2001:db8::1", false},
+		{"the mapped form of an address in the range", "203.0.113.0/24", "::ffff:203.0.113.9", true},
+		{"an address with a zone", "fe80::/10", "fe80::1%eth0", true},
+		{"an address outside", "203.0.113.0/24", "203.0.114.0", false},
+		{"a private address by every address", "0.0.0.0/0", "10.0.0.1", false},
+		{"a private address by its whole range", "10.0.0.0/8", "10.0.0.1", true},
+		{"a private address by a part of its range", "10.1.0.0/16", "10.1.0.1", true},
+		{"a private address by a range that begins in it and is wider", "10.0.0.0/7", "10.0.0.1", false},
+		{"metadata by all link-local addresses", "169.254.0.0/16", "169.254.169.254", false},
+		{"its neighbour by all link-local addresses", "169.254.0.0/16", "169.254.169.253", true},
+		{"metadata by its own address", "169.254.169.254/32", "169.254.169.254", true},
+		{"IPv6 metadata by unique local addresses (M14)", "fc00::/7", "fd00:ec2::254", false},
+		{"IPv6 link-local by every address (M14)", "::/0", "fe80::1", false},
+		{"NAT64 metadata by all of NAT64", "64:ff9b::/96", "64:ff9b::169.254.169.254", false},
+		{"NAT64 metadata by its own address", "64:ff9b::169.254.169.254/128", "64:ff9b::169.254.169.254", true},
+		{"NAT64 private by the carried range", "64:ff9b::10.0.0.0/104", "64:ff9b::10.0.0.1", true},
+		{"6to4 private by the carried range", "2002:a00::/24", "2002:a01:203::1", true},
+		{"6to4 private by all of 6to4", "2002::/16", "2002:a01:203::1", false},
+		{"NAT64 of a public address", "64:ff9b::/96", "64:ff9b::203.0.113.9", true},
+		{"local NAT64 of a public address by its own range", "64:ff9b:1::/48", "64:ff9b:1::203.0.113.9", true},
+		{"local NAT64 of a public address by a wider one", "64:ff9b::/32", "64:ff9b:1::203.0.113.9", false},
+		{"broadcast by the last half of all addresses (M09)", "128.0.0.0/1", "255.255.255.255", false},
+		{"the last address by itself (M09)", "255.255.255.255/32", "255.255.255.255", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := driver.Opens(netip.MustParsePrefix(c.rule), netip.MustParseAddr(c.addr)); got != c.want {
+				t.Errorf("Opens(%s, %s) = %v", c.rule, c.addr, got)
+			}
+		})
+	}
+	if driver.Opens(netip.MustParsePrefix("0.0.0.0/0"), netip.Addr{}) {
+		t.Error("the zero Addr is opened")
+	}
+}
+
+// The range that protects an address holds it, and all it holds is protected.
+func TestProtectedByHoldsTheAddress(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, r := range driver.Protected() {
+		for range 500 {
+			b := r.Prefix.Addr().AsSlice()
+			for i := r.Prefix.Bits(); i < len(b)*8; i++ {
+				b[i/8] |= byte(rng.IntN(2)) << (7 - i%8)
+			}
+			inside, _ := netip.AddrFromSlice(b)
+			carried := []netip.Addr{inside}
+			if inside.Is4() {
+				for _, c := range []string{"64:ff9b::", "64:ff9b:1::", "::ffff:0:0:0", "::"} {
+					w := netip.MustParseAddr(c).As16()
+					copy(w[12:], b)
+					carried = append(carried, netip.AddrFrom16(w))
+				}
+				w := netip.MustParseAddr("2002::").As16()
+				copy(w[2:], b)
+				carried = append(carried, netip.AddrFrom16(w))
+			}
+			for _, a := range carried {
+				by, ok := driver.ProtectedBy(a)
+				if !ok || !by.Prefix.Contains(a) || by.Prefix != by.Prefix.Masked() || by.Class != driver.Classify(a) {
+					t.Fatalf("ProtectedBy(%s) = %v, %v; Classify = %s", a, by, ok, driver.Classify(a))
+				}
+			}
 		}
 	}
 }

@@ -210,16 +210,16 @@ func canonicalHost(field, host string, wildcard bool) (string, error) {
 	case len(name) > 253:
 		return bad("is longer than 253 characters", "host names are at most 253 characters")
 	}
-	labels := strings.Split(name, ".")
-	for _, l := range labels {
+	for l := range strings.SplitSeq(name, ".") {
 		if problem := badLabel(l); problem != "" {
 			return bad(problem, "labels are 1 to 63 of a-z, 0-9 and '-', not beginning or ending with '-'")
 		}
 	}
-	if last := labels[len(labels)-1]; last[0] >= '0' && last[0] <= '9' {
+	dot := strings.LastIndexByte(name, '.')
+	if first := name[dot+1]; first >= '0' && first <= '9' {
 		return bad("looks like an address", `give addresses as a CIDR, as "203.0.113.7/32"`)
 	}
-	if len(labels) == 1 && name == h {
+	if dot < 0 && name == h {
 		return bad("is a single label, which would depend on a search domain", `use the full name, as "db.example.com"`)
 	}
 	return h, nil

@@ -1,0 +1,84 @@
+package egress
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Denial is a request that was refused. It never holds payload: no path, no
+// header, nothing after the name.
+type Denial struct {
+	Host   string     `json:"host,omitempty"` // as it was asked for, cut at 256 bytes; attacker-chosen
+	Addr   netip.Addr `json:"addr,omitzero"`
+	Port   uint16     `json:"port,omitempty"` // 0 for a name that was only resolved
+	Reason Reason     `json:"reason"`
+	Count  int        `json:"count"`
+	First  time.Time  `json:"first,omitzero"`
+	Last   time.Time  `json:"last,omitzero"`
+}
+
+func (d Denial) compare(other Denial) int {
+	return cmp.Or(cmp.Compare(d.Host, other.Host), d.Addr.Compare(other.Addr), cmp.Compare(d.Port, other.Port), cmp.Compare(d.Reason, other.Reason))
+}
+
+// Denials takes note of what was refused. Deny must not block, and is called
+// from many goroutines.
+type Denials interface{ Deny(d Denial) }
+
+// Tally counts denials, and keeps the first MaxKinds different ones. Its zero
+// value is ready to use; it is safe for concurrent use.
+type Tally struct {
+	mu    sync.Mutex
+	kinds map[kind]*Denial
+	other int
+}
+
+// MaxKinds is how many different denials a Tally tells apart.
+const MaxKinds = 1024
+
+// maxHost is how many bytes of a host are kept.
+const maxHost = 256
+
+type kind struct {
+	host   string
+	addr   netip.Addr
+	port   uint16
+	reason Reason
+}
+
+// Deny counts d, with the count of 1 if it has none.
+func (t *Tally) Deny(d Denial) {
+	d.Host = d.Host[:min(len(d.Host), maxHost)]
+	d.Count = max(d.Count, 1)
+	k := kind{d.Host, d.Addr, d.Port, d.Reason}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known, ok := t.kinds[k]
+	switch {
+	case ok:
+		known.Count += d.Count
+		known.Last = d.Last
+	case len(t.kinds) >= MaxKinds:
+		t.other += d.Count
+	default:
+		if t.kinds == nil {
+			t.kinds = map[kind]*Denial{}
+		}
+		t.kinds[k] = &d
+	}
+}
+
+// Denied gives the denials that were told apart, in order of target, and how
+// many more there were.
+func (t *Tally) Denied() (told []Denial, other int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, d := range t.kinds {
+		told = append(told, *d)
+	}
+	slices.SortFunc(told, Denial.compare)
+	return told, t.other
+}

@@ -1,0 +1,144 @@
+package egress_test
+
+import (
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+func TestWhatWasAttemptedBecomesRulesCommentedOut(t *testing.T) {
+	t.Parallel()
+	addr := netip.MustParseAddr
+	got := egress.Learn([]egress.Denial{
+		{Host: "api.example.com", Port: 443, Reason: egress.Host, Count: 3},
+		{Host: "API.example.com.", Port: 8443, Reason: egress.Port, Count: 1},
+		{Host: "cdn.example.com", Reason: egress.Host, Count: 1}, // only resolved
+		{Addr: addr("203.0.113.7"), Port: 22, Reason: egress.Address, Count: 2},
+		{Host: "ssh.example.com", Port: 22, Reason: egress.NoRules, Count: 1},
+		{Addr: addr("169.254.169.254"), Port: 80, Reason: egress.Protected, Count: 9},
+		{Addr: addr("10.0.0.1"), Port: 80, Reason: egress.Address, Count: 1},
+		{Host: "*.evil.example", Port: 443, Reason: egress.Host, Count: 1},
+		{Host: "x\"\n} ${file(\"/etc/passwd\")} %{if true}\u202e\x00\xff\a\\", Port: 443, Reason: egress.Malformed, Count: 1},
+	}).HCL(driver.Transparent)
+	want := `# Attempted, and denied. The program chose every name and number below, and may
+# have been told to: look up whose they are before you take a line over.
+# egress = [
+#   { cidr = "203.0.113.7/32", ports = [22] }, # 2 attempts
+#   { host = "api.example.com", ports = [443, 8443] }, # 4 attempts
+#   { host = "cdn.example.com", ports = [80, 443] }, # 1 attempt
+#   { host = "ssh.example.com", ports = [22] }, # 1 attempt
+#   # unenforceable: port 22 is SSH, which names no host that could be checked, as TLS and HTTP do
+# ]
+# Without a rule to recommend:
+#   10.0.0.1, port 80: address, 1 attempt
+#   169.254.169.254, port 80: protected, 9 attempts
+#   "*.evil.example", port 443: host, 1 attempt
+#   "x\"\n} $${file(\"/etc/passwd\")} %%{if true}\u202e\u0000\u00ff\u0007\\", port 443: malformed, 1 attempt
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNothingAttemptedIsNoAllowlist(t *testing.T) {
+	t.Parallel()
+	if got := egress.Learn(nil).HCL(driver.Transparent); strings.Contains(got, "egress") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What is printed is comments in printable ASCII; without the signs of a
+// comment it is the allowlist, and no attempt gets out of its quotes.
+func FuzzLearn(f *testing.F) {
+	f.Add("api.example.com", []byte{203, 0, 113, 7}, uint16(443), "host")
+	f.Add("a\n]}\" ${x} %{ for } \\u0022", []byte{}, uint16(0), "malformed")
+	f.Add(`\`, []byte{10, 0, 0, 1}, uint16(80), "no-rules")
+	f.Fuzz(func(t *testing.T, host string, ip []byte, port uint16, reason string) {
+		a, _ := netip.AddrFromSlice(ip)
+		l := egress.Learn([]egress.Denial{{Host: host, Addr: a, Port: port, Reason: egress.Reason(reason), Count: 1}, {Host: host, Reason: egress.Host, Count: 2}})
+		l.LeftOut = withoutOddReasons(l.LeftOut)
+		text := l.HCL(driver.Transparent)
+		var bare strings.Builder
+		inside := false
+		for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+			if !strings.HasPrefix(line, "# ") || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r > '~' }) {
+				t.Fatalf("%q is no comment in ASCII", line)
+			}
+			if inside = inside || line == "# egress = ["; inside {
+				bare.WriteString(line[2:] + "\n")
+			}
+			inside = inside && line != "# ]"
+		}
+		if len(l.Rules) == 0 {
+			return
+		}
+		file, diags := hclsyntax.ParseConfig([]byte(bare.String()), "learned.hcl", hcl.InitialPos)
+		if diags.HasErrors() {
+			t.Fatalf("%v\n%s", diags, text)
+		}
+		attrs, diags := file.Body.JustAttributes()
+		if diags.HasErrors() || len(attrs) != 1 {
+			t.Fatalf("%v\n%s", diags, text)
+		}
+		v, diags := attrs["egress"].Expr.Value(nil)
+		if diags.HasErrors() || v.LengthInt() != len(l.Rules) {
+			t.Fatalf("%v\n%s", diags, text)
+		}
+		for i, r := range v.AsValueSlice() {
+			name := "host"
+			if l.Rules[i].Host == "" {
+				name = "cidr"
+			}
+			if got := r.GetAttr(name); !got.RawEquals(cty.StringVal(l.Rules[i].Target())) {
+				t.Fatalf("%#v is not %v", got, l.Rules[i])
+			}
+		}
+	})
+}
+
+// withoutOddReasons: reasons are ours, never the program's.
+func withoutOddReasons(in []egress.Denial) []egress.Denial {
+	for i := range in {
+		in[i].Reason = egress.Malformed
+	}
+	return in
+}
+
+// However much is attempted, a Tally stays small and counts all of it.
+func TestTally(t *testing.T) {
+	t.Parallel()
+	var tally egress.Tally
+	start := time.Unix(100, 0)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for n := range egress.MaxKinds {
+				tally.Deny(egress.Denial{Host: "h.example", Port: uint16(n + 1), Reason: egress.Host, First: start, Last: start.Add(time.Duration(i) * time.Second)})
+			}
+		})
+	}
+	wg.Wait()
+	tally.Deny(egress.Denial{Host: strings.Repeat("x", 10_000), Reason: egress.Malformed, Count: 7})
+	told, other := tally.Denied()
+	if len(told) != egress.MaxKinds || other != 7 || told[0].Count != 4 {
+		t.Errorf("%d told, %d others, %+v", len(told), other, told[0])
+	}
+	var small egress.Tally
+	small.Deny(egress.Denial{Host: strings.Repeat("x", 10_000)})
+	if told, _ := small.Denied(); len(told[0].Host) != 256 || told[0].Count != 1 {
+		t.Errorf("%d bytes of a host are kept", len(told[0].Host))
+	}
+	if told, other := new(egress.Tally).Denied(); told != nil || other != 0 {
+		t.Errorf("nothing denied gives %v, %d", told, other)
+	}
+}
