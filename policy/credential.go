@@ -104,11 +104,18 @@ func credentialName(name string) bool {
 
 var urlStart = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#"'<>]*@`)
 
+// login reports whether the user of a URL is a name that says nothing: SSH has
+// one always, and proves it by a key.
+func login(u *url.URL) bool {
+	_, password := u.User.Password()
+	return !password && (u.User.Username() == "git" || slices.Contains([]string{"ssh", "git+ssh", "sftp"}, u.Scheme))
+}
+
 // hasUserinfo reports whether s holds a URL with a user or a password.
 func hasUserinfo(s string) bool {
 	for _, start := range urlStart.FindAllString(s, -1) {
 		u, err := url.Parse(start)
-		if err != nil || u.User != nil && u.User.String() != "git" {
+		if err != nil || u.User != nil && !login(u) {
 			return true // what cannot be parsed is taken for the worst
 		}
 	}

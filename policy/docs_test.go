@@ -20,9 +20,9 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples := map[string][]example{}
+	examples, terraform := map[string][]example{}, map[string]string{}
 	for _, r := range own.rules {
-		examples[r.ID] = readExamples(t, r)
+		examples[r.ID], terraform[r.ID] = readExamples(t, r), inTerraform(t, r)
 	}
 	if *update {
 		if err := os.MkdirAll(docsDir, 0o755); err != nil {
@@ -37,7 +37,7 @@ func TestDocs(t *testing.T) {
 		name := r.ID + ".md"
 		want = append(want, name)
 		fmt.Fprintf(&index, "| [%s](%s) | %s | %s | %s | %s |\n", r.ID, name, r.Title, r.Severity, r.Effect, join(r.Kinds))
-		generated(t, filepath.Join(docsDir, name), page(r, examples[r.ID]))
+		generated(t, filepath.Join(docsDir, name), page(r, examples[r.ID], terraform[r.ID]))
 	}
 	index.WriteString(indexFoot)
 	generated(t, filepath.Join(docsDir, "README.md"), index.Bytes())
@@ -73,12 +73,27 @@ file only, since a provider sees no more than its own resources.
 `
 )
 
-func page(r RuleInfo, examples []example) []byte {
+// inTerraform shows a rule's bad and good example, which tests of the provider
+// and of the review run.
+func inTerraform(t *testing.T, r *rule) string {
+	t.Helper()
+	var b strings.Builder
+	for _, ex := range []struct{ heading, file string }{{map[string]string{"deny": "Denied", "warn": "Warned of"}[r.Effect], "bad.tf"}, {"Passes", "good.tf"}} {
+		src, err := os.ReadFile(filepath.Join(rulesDir, filepath.Dir(r.file), ex.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "\n%s:\n\n```terraform\n%s```\n", ex.heading, src)
+	}
+	return b.String()
+}
+
+func page(r RuleInfo, examples []example, terraform string) []byte {
 	var b bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
 	p("%s\n# %s: %s\n\n%s\n\n", madeBy, r.ID, r.Title, r.Description)
-	p("| | |\n|---|---|\n| severity | %s |\n| effect | %s |\n| judges | %s |\n| when | %s |\n\n",
-		r.Severity, r.Effect, join(r.Kinds), join(r.Stages))
+	p("| | |\n|---|---|\n| severity | %s |\n| effect | %s |\n| judges | %s |\n| when | %s |\n| can be waived | %s |\n\n",
+		r.Severity, r.Effect, join(r.Kinds), join(r.Stages), map[bool]string{true: "yes", false: "no"}[r.Waivable])
 	p("## What to do\n\n%s\n", r.Remediation)
 	if len(r.Params) > 0 {
 		p("\n## Parameters\n\n| name | default | | stricter |\n|---|---|---|---|\n")
@@ -90,7 +105,10 @@ func page(r RuleInfo, examples []example) []byte {
 			p("| `%s` | `%s` | %s | %s |\n", param.Name, value, param.Description, tighter[param.Tighten])
 		}
 	}
-	headings := map[string]string{"pass": "Passes", "fail": "Denied", "warn": "Warned of", "unknown": "Unknown in a plan, denied if still unknown at apply"}
+	if terraform != "" {
+		p("\n## In Terraform\n%s", terraform)
+	}
+	headings := map[string]string{"pass": "What passes", "fail": "What is denied", "warn": "What is warned of", "unknown": "Unknown in a plan, denied if still unknown at apply"}
 	for _, expect := range []string{"fail", "warn", "pass", "unknown"} {
 		var rows bytes.Buffer
 		for _, ex := range examples {

@@ -103,14 +103,14 @@ func strictly(t *testing.T, raw []byte, to any) {
 func (ex example) input(t *testing.T, stage Stage) Input {
 	t.Helper()
 	r := goodOf(ex.Kind)
+	if ex.Image != nil {
+		r.Image = ImageOf(*ex.Image)
+	}
 	if len(ex.Resource) > 0 {
 		if bytes.Contains(ex.Resource, []byte(`"egress"`)) {
 			r.Network.Egress = nil // replaced as a whole
 		}
 		strictly(t, ex.Resource, &r)
-	}
-	if ex.Image != nil {
-		r.Image = ImageOf(*ex.Image)
 	}
 	for name, value := range ex.Env {
 		r.Env = append(r.Env, Env{Name: name, Value: value})

@@ -198,7 +198,7 @@ func TestUsersInURLs(t *testing.T) {
 	for value, want := range map[string]bool{
 		"postgres://a:b@db/x": true, "https://tok@git.example": true, "x=redis://:pw@h:6379": true, "postgres://a:%zz@db": true,
 		"postgres://a:p/w@db": false, // no parser sees a user there either
-		"postgres://db/x":     false, "ssh://git@git.example/x": false, "mail me@example.com": false, "https://x/y?z=a@b": false, "https://x/@scope/y": false, "": false,
+		"postgres://db/x":     false, "ssh://git@git.example/x": false, "ssh://me@engine.example.com": false, "ssh://me:pw@engine.example.com": true, "https://git@git.example/x": false, "https://me@git.example/x": true, "mail me@example.com": false, "https://x/y?z=a@b": false, "https://x/@scope/y": false, "": false,
 	} {
 		if got := hasUserinfo(value); got != want {
 			t.Errorf("%q: %t", value, got)

@@ -67,7 +67,7 @@ func ImageOf(ref string) Image {
 	}
 	return Image{
 		Ref: &ref, Registry: text(img.Registry), Repository: text(img.Repository),
-		Tag: text(img.Tag), Digest: text(img.Digest), Pinned: new(img.Pinned()), Insecure: new(false),
+		Tag: text(img.Tag), Digest: text(img.Digest), Pinned: new(img.Pinned()), Insecure: new(false), Made: new(false),
 	}
 }
 

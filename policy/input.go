@@ -92,6 +92,7 @@ type Image struct {
 	Tag        *string `json:"tag"`
 	Digest     *string `json:"digest"`
 	Pinned     *bool   `json:"pinned"`
+	Made       *bool   `json:"made"`     // it is built or pushed here, so that it has no digest before
 	Insecure   *bool   `json:"insecure"` // its registry is spoken to without a verified certificate
 }
 

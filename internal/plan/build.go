@@ -106,7 +106,9 @@ func (b *builder) reads(kind string) func(context.Context, *reader, node) []Part
 	case "docker_container":
 		return func(_ context.Context, r *reader, n node) []Part { return dockerContainer(r, n) }
 	case "docker_image", "docker_registry_image":
-		return func(_ context.Context, r *reader, n node) []Part { return dockerImage(r, n) }
+		return func(_ context.Context, r *reader, n node) []Part {
+			return dockerImage(r, n, kind == "docker_registry_image")
+		}
 	}
 	if slices.Contains(podKinds, kind) {
 		return func(_ context.Context, r *reader, n node) []Part {

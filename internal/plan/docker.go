@@ -264,8 +264,8 @@ func textOf(n node) *string {
 	return new(n.str())
 }
 
-// dockerImage reads a docker_image or docker_registry_image.
-func dockerImage(r *reader, root node) []Part {
+// dockerImage reads a docker_image, or a docker_registry_image, which pushes.
+func dockerImage(r *reader, root node, pushed bool) []Part {
 	var res policy.Resource
 	name := root.get("name")
 	res.Image = r.image(name)
@@ -273,6 +273,12 @@ func dockerImage(r *reader, root node) []Part {
 		res.Image.Insecure = r.option("image.insecure", insecure, new(false))
 	}
 	build := first(root.get("build"))
+	switch {
+	case build.isUnknown():
+		r.note("image.made", build)
+	case pushed || !build.isNull():
+		res.Image.Made = new(true)
+	}
 	for _, attribute := range []string{"build_args", "build_arg"} {
 		args := build.get(attribute)
 		if args.isNull() {

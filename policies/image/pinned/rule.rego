@@ -25,11 +25,13 @@ package sandboxio.image.pinned
 
 deny contains {"path": ["image"], "message": message} if {
 	input.resource.image.pinned != true
+	not made
 	message := problem
 }
 
+made if input.resource.image.made == true
+
 problem := "no image is named, so the backend's default is used, whatever it is" if {
-	input.kind != "image" # one that is built has no digest before
 	input.resource.image.ref == null
 	input.resource.image.pinned == null
 }

@@ -13,7 +13,7 @@ test_fail_tag if {
 }
 
 test_fail_none if {
-	found := {f.path | some f in rule.deny} with input as {"kind": "template", "resource": {"image": {"ref": null, "pinned": null}}}
+	found := {f.path | some f in rule.deny} with input as {"resource": {"image": {"ref": null, "pinned": null}}}
 	found == {["image"]}
 }
 
@@ -28,6 +28,6 @@ test_unknown_image if {
 }
 
 test_pass_built if {
-	found := {f.path | some f in rule.deny} with input as {"kind": "image", "resource": {"image": {"ref": null, "pinned": null}}}
+	found := {f.path | some f in rule.deny} with input as {"resource": {"image": {"ref": "a:1", "pinned": false, "made": true}}}
 	found == set()
 }

@@ -24,4 +24,7 @@ deny contains {"path": ["image"], "message": message} if {
 	input.resource.image.tag in {null, "latest"}
 	message := sprintf("%s means whatever was pushed last", [input.resource.image.ref])
 	input.resource.image.ref != null
+	not made
 }
+
+made if input.resource.image.made == true

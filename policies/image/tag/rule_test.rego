@@ -17,6 +17,11 @@ test_pass_none if {
 	found == set()
 }
 
+test_pass_built if {
+	found := {f.path | some f in rule.deny} with input as {"resource": {"image": {"ref": "a", "tag": null, "digest": null, "made": true}}}
+	found == set()
+}
+
 test_fail_latest if {
 	found := {f.path | some f in rule.deny} with input as {"resource": {"image": {"ref": "a:latest", "tag": "latest", "digest": null}}}
 	found == {["image"]}

@@ -1,0 +1,4 @@
+resource "docker_registry_image" "agent" {
+  name                 = "ghcr.io/acme/py:3.12.7"
+  insecure_skip_verify = true
+}

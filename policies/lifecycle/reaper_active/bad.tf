@@ -1,0 +1,5 @@
+resource "sandboxio_reaper_schedule" "nightly" {
+  name     = "nightly"
+  interval = "5m"
+  dry_run  = true
+}

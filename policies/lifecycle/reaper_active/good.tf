@@ -1,0 +1,4 @@
+resource "sandboxio_reaper_schedule" "nightly" {
+  name     = "nightly"
+  interval = "5m"
+}

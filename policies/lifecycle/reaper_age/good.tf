@@ -1,0 +1,5 @@
+resource "sandboxio_reaper_schedule" "nightly" {
+  name     = "nightly"
+  interval = "5m"
+  max_age  = "8h"
+}

@@ -1,0 +1,4 @@
+resource "sandboxio_network_policy" "api" {
+  name   = "api"
+  expose = [22]
+}

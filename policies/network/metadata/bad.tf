@@ -1,0 +1,4 @@
+resource "sandboxio_network_policy" "api" {
+  name   = "api"
+  egress = [{ cidr = "169.254.169.254" }]
+}

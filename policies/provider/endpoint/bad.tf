@@ -1,0 +1,23 @@
+provider "docker" {
+  host = "tcp://10.0.0.5:2375"
+}
+
+resource "docker_container" "agent" {
+  name          = "agent"
+  image         = "ghcr.io/acme/py@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+  network_mode  = "none"
+  memory        = 512
+  cpus          = "1"
+  read_only     = true
+  user          = "1000:1000"
+  security_opts = ["no-new-privileges:true"]
+
+  capabilities {
+    drop = ["ALL"]
+  }
+
+  labels {
+    label = "owner"
+    value = "data"
+  }
+}

@@ -1,0 +1,61 @@
+resource "docker_container" "a" {
+  name          = "a"
+  image         = "ghcr.io/acme/py@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+  network_mode  = "none"
+  memory        = 512
+  cpus          = "1"
+  read_only     = true
+  user          = "1000:1000"
+  security_opts = ["no-new-privileges:true"]
+
+  capabilities {
+    drop = ["ALL"]
+  }
+
+  labels {
+    label = "owner"
+    value = "data"
+  }
+
+  labels {
+    label = "tenant"
+    value = "a"
+  }
+
+  mounts {
+    type   = "volume"
+    source = "cache-a"
+    target = "/cache"
+  }
+}
+
+resource "docker_container" "b" {
+  name          = "b"
+  image         = "ghcr.io/acme/py@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+  network_mode  = "none"
+  memory        = 512
+  cpus          = "1"
+  read_only     = true
+  user          = "1000:1000"
+  security_opts = ["no-new-privileges:true"]
+
+  capabilities {
+    drop = ["ALL"]
+  }
+
+  labels {
+    label = "owner"
+    value = "data"
+  }
+
+  labels {
+    label = "tenant"
+    value = "b"
+  }
+
+  mounts {
+    type   = "volume"
+    source = "cache-b"
+    target = "/cache"
+  }
+}
