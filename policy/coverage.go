@@ -13,7 +13,8 @@ func (g Graph) cover(out []nodeDocument) (open []int) {
 		dry, unsure := false, !n.knows("reaper") || !n.knows("detached")
 		out[i].Coverage = new("none")
 		for _, s := range schedules {
-			switch s.sweeps(n) {
+			switch sweeps(s, n) {
+			case no:
 			case yes:
 				dry = dry || s.DryRun != nil && *s.DryRun
 				if s.DryRun == nil || !*s.DryRun {
@@ -46,7 +47,7 @@ const (
 
 // sweeps reports whether the schedule s finds the sandboxes of n: by its
 // labels, or, without any, by its name.
-func (s Node) sweeps(n Node) answer {
+func sweeps(s, n Node) answer {
 	sure := s.knows("backend") && n.knows("backend") && s.knows("dry_run") && s.knows("labels")
 	if s.knows("backend") && n.knows("backend") && s.Backend != nil && n.Backend != nil && *s.Backend != *n.Backend {
 		return no

@@ -94,6 +94,7 @@ func asked(k Kind, s Stage) bool {
 		return s != StageRuntime
 	case KindContainer, KindImage, KindProvider:
 		return s == StageFile
+	case KindTemplate, KindSandbox, KindNetworkPolicy, KindGraph:
 	}
 	return true
 }

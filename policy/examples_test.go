@@ -58,6 +58,7 @@ func goodOf(k Kind) Resource {
 		return Resource{Image: ImageOf(goodImage)}
 	case KindProvider:
 		return Resource{Provider: Provider{Endpoint: new("unix:///var/run/docker.sock")}}
+	case KindTemplate, KindSandbox, KindNetworkPolicy, KindGraph:
 	}
 	return goodResource()
 }

@@ -137,7 +137,7 @@ func TestAPartialGraphIsNotJudged(t *testing.T) {
 }
 
 func TestAMalformedGraphIsAnError(t *testing.T) {
-	for _, g := range []Graph{{}, {Stage: "someday"}, {Stage: StageFile, Nodes: []Node{{Unknown: []string{"nmae"}}}}} {
+	for _, g := range []Graph{{}, {Stage: "someday"}, {Stage: StageFile, Nodes: []Node{{Unknown: []string{"place"}}}}} {
 		v, err := load(t, Options{}).JudgeGraph(t.Context(), g)
 		if !errors.Is(err, driver.CodeInvalid) || v.Decision != sandbox.Failed {
 			t.Errorf("%+v: %v %s", g, err, v.Decision)
