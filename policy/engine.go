@@ -91,7 +91,7 @@ func Load(ctx context.Context, opts Options) (*Engine, error) {
 		}
 		c, err := src.read(ctx)
 		if err == nil && c.settings != nil {
-			err = driver.Invalid("policy.sources", fmt.Sprintf("%s has settings, which only a floor has", c.from),
+			err = driver.Invalid(sourceField(src.Name), fmt.Sprintf("%s has settings, which only a floor has", c.from),
 				"name it in "+FloorVariable+", or take the settings out")
 		}
 		if err != nil {
@@ -126,7 +126,11 @@ func assemble(sources []*contents, floored bool, opts Options) (*Engine, error) 
 			err = fmt.Errorf("the set %q has no rules", c.name)
 		}
 		if err != nil {
-			errs = append(errs, &driver.Error{Code: driver.CodeInvalid, Op: "load policy", Field: "policy.sources", Err: fmt.Errorf("%s: %w", c.from, err), Hint: "mend the rules; none of the set is used as it is"})
+			field := sourceField(c.name)
+			if isFloor {
+				field = FloorVariable
+			}
+			errs = append(errs, &driver.Error{Code: driver.CodeInvalid, Op: "load policy", Field: field, Err: fmt.Errorf("%s: %w", c.from, err), Hint: "mend the rules; none of the set is used as it is"})
 			continue
 		}
 		all = append(all, rs)

@@ -41,27 +41,27 @@ func floorOf(ctx context.Context, getenv func(string) string) (*contents, error)
 	}
 	b := Bundle{From: File(file), Key: key}
 	if key == "" {
-		return nil, driver.Invalid(FloorKeyVariable, "nothing says which key signs the floor", "set it to the public key, or to a file that holds it")
+		return nil, driver.Invalid(FloorKeyVariable, "nothing says which key signs the floor", "set "+FloorKeyVariable+" to the public key, or to a file that holds it")
 	}
 	if !strings.Contains(key, "-----BEGIN") {
 		raw, err := os.ReadFile(key)
 		if err != nil {
-			return nil, driver.Invalid(FloorKeyVariable, err.Error(), "set it to the public key in PEM, or to a file that holds it")
+			return nil, driver.Invalid(FloorKeyVariable, err.Error(), "set "+FloorKeyVariable+" to the public key in PEM, or to a file that holds it")
 		}
 		b.Key = string(raw)
 	}
 	if least != "" {
 		n, err := strconv.ParseUint(least, 10, 64)
 		if err != nil {
-			return nil, driver.Invalid(FloorRevisionVariable, fmt.Sprintf("%q is no revision", least), "set it to a number")
+			return nil, driver.Invalid(FloorRevisionVariable, fmt.Sprintf("%q is no revision", least), "set "+FloorRevisionVariable+" to a number")
 		}
 		b.MinRevision = n
 	}
 	c, err := b.read(ctx)
 	if err != nil {
-		return nil, bundleError(FloorVariable, file, err)
+		return nil, bundleError(FloorVariable, file+", which "+FloorVariable+" names", err)
 	}
-	c.from = file
+	c.from = file + ", which " + FloorVariable + " names"
 	return c, nil
 }
 
@@ -126,5 +126,5 @@ func (e *Engine) settle(base foundation, all []*ruleset, opts Options) (map[stri
 }
 
 func floorSetting(name string, err error) error {
-	return driver.Invalid(FloorVariable+"."+name, err.Error(), "mend the settings of the floor")
+	return driver.Invalid(FloorVariable+"."+name, err.Error(), "mend the settings of the floor that "+FloorVariable+" names")
 }

@@ -68,7 +68,7 @@ var sourceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 // read gives what the set holds. Links that lead out of a directory are
 // refused.
 func (s Source) read(ctx context.Context) (*contents, error) {
-	const field = "policy.sources"
+	field := sourceField(s.Name)
 	switch {
 	case !sourceName.MatchString(s.Name) || s.Name == builtin:
 		return nil, driver.Invalid(field, fmt.Sprintf("%q is no name for a set", s.Name), "use lower-case letters, digits and '_', beginning with a letter")
@@ -108,6 +108,9 @@ func (s Source) read(ctx context.Context) (*contents, error) {
 	}
 	return c, nil
 }
+
+// sourceField is where a set is named.
+func sourceField(name string) string { return fmt.Sprintf("policy.sources[%q]", name) }
 
 // readOne reads the file of that name, in YAML or JSON, at the top of a
 // directory. There may be none, and not two.

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -397,5 +398,35 @@ func TestAWaiverBindsValuesThatAreShownToNobodyByTheirDigest(t *testing.T) {
 		if !strings.Contains(w.fault, "does not belong in a waiver") {
 			t.Errorf("%s: %s", tc.path, w.fault)
 		}
+	}
+}
+
+// What the guide tells people to write is read, and has effect.
+func TestTheGuidesWaiverAndFloorWork(t *testing.T) {
+	guide, err := os.ReadFile("../docs/guides/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for rest := string(guide); ; {
+		_, after, found := strings.Cut(rest, "```yaml\n")
+		if !found {
+			break
+		}
+		block, more, _ := strings.Cut(after, "```")
+		blocks, rest = append(blocks, block), more
+	}
+	if len(blocks) != 2 {
+		t.Fatalf("the guide has %d blocks of YAML", len(blocks))
+	}
+	e := load(t, Options{Now: clock, Sources: []Source{source(t, map[string]string{"waivers.yaml": blocks[0]})}})
+	in := Input{Kind: KindTemplate, Stage: StagePlan, Name: "python", Resource: goodResource()}
+	in.Resource.Network.Egress = append(in.Resource.Network.Egress, Egress{CIDR: new("10.20.0.0/28"), Ports: []int64{443}})
+	if v := judge(t, e, in); v.Decision != sandbox.Allow || !slices.Equal(said(v), []string{"SBX-NET-005 waived network.egress[1].cidr"}) {
+		t.Errorf("%s %q", v.Decision, said(v))
+	}
+	setFloor(t, map[string]string{"settings.yaml": blocks[1]})
+	if v := judge(t, load(t, Options{}), in); v.Decision != sandbox.Allow || len(v.Findings) > 0 {
+		t.Errorf("under the floor: %s %q", v.Decision, said(v))
 	}
 }

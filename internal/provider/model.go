@@ -2,16 +2,11 @@ package provider
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/estate"
-	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/judge"
-	"github.com/sandboxio/terraform-provider-sandboxio/policy"
 )
 
 type model struct {
@@ -35,10 +30,6 @@ type memory struct {
 	World types.String `tfsdk:"world"`
 }
 
-type rules struct {
-	Sources types.Map `tfsdk:"sources"`
-}
-
 // expand fills the doors' options. known is false while a value of the
 // configuration is not known yet.
 func (m model) expand(ctx context.Context, diags *diag.Diagnostics) (c estate.Config, known bool) {
@@ -57,20 +48,10 @@ func (m model) expand(ctx context.Context, diags *diag.Diagnostics) (c estate.Co
 		known = known && !m.Memory.World.IsUnknown()
 		c.Memory = &estate.Memory{Name: m.Memory.World.ValueString()}
 	}
-	if m.Policy == nil || m.Policy.Sources.IsUnknown() {
-		return c, known && m.Policy == nil
-	}
-	elements := map[string]types.String{}
-	diags.Append(m.Policy.Sources.ElementsAs(ctx, &elements, false)...)
-	for _, name := range slices.Sorted(maps.Keys(elements)) {
-		known = known && !elements[name].IsUnknown()
-		c.Policy.Sources = append(c.Policy.Sources, policy.Source{Name: name, Dir: elements[name].ValueString()})
+	if m.Policy != nil {
+		var all bool
+		c.Policy, all = m.Policy.expand(ctx, diags)
+		known = known && all
 	}
 	return c, known
-}
-
-// report puts the problems of a configuration on its attributes.
-func report(diags *diag.Diagnostics, summary string, err error) {
-	judge.Report{Diags: diags, Places: judge.Same("default_backend", "policy").
-		With("policy.sources", path.Root("policy").AtName("sources"))}.Error(summary, err)
 }

@@ -63,7 +63,7 @@ func (p *sandboxioProvider) ValidateConfig(ctx context.Context, req provider.Val
 		return
 	}
 	if _, err := policy.Load(ctx, c.Policy); err != nil {
-		report(&resp.Diagnostics, "The policy cannot be loaded", err)
+		m.report(&resp.Diagnostics, "The policy cannot be loaded", err)
 	}
 }
 
@@ -82,7 +82,7 @@ func (p *sandboxioProvider) Configure(ctx context.Context, req provider.Configur
 	if known {
 		e, err := p.opts.Open(ctx, c)
 		if err != nil {
-			report(&resp.Diagnostics, "The provider cannot be configured", err)
+			m.report(&resp.Diagnostics, "The provider cannot be configured", err)
 			return
 		}
 		s = site.New(e)

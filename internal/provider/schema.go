@@ -3,11 +3,8 @@ package provider
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/mapvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 func (p *sandboxioProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
@@ -42,15 +39,7 @@ func (p *sandboxioProvider) Schema(_ context.Context, _ provider.SchemaRequest, 
 					"world": schema.StringAttribute{Optional: true, MarkdownDescription: "Name of a world that everybody in one process shares. Default: the one without a name."},
 				},
 			},
-			"policy": schema.SingleNestedBlock{
-				MarkdownDescription: "The policy. The built-in rules always hold; what is named here can only add to them. Default: the built-in rules alone.",
-				Attributes: map[string]schema.Attribute{
-					"sources": schema.MapAttribute{
-						Optional: true, ElementType: types.StringType, Validators: []validator.Map{mapvalidator.NoNullValues()},
-						MarkdownDescription: "Directories of Rego files, by the name of the set: rules of the set `acme` live in packages `custom.acme.…`. Default: none.",
-					},
-				},
-			},
+			"policy": policyBlock(),
 		},
 	}
 }
