@@ -65,6 +65,9 @@ func ParseMode(s string) (Mode, error) {
 // a hundredth of it.
 const budget = 250 * time.Millisecond
 
+// perNode is what each resource of a whole plan adds to it.
+const perNode = time.Millisecond
+
 // Engine judges. It is safe for concurrent use.
 type Engine struct {
 	sets   []*set

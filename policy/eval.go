@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
@@ -103,9 +104,9 @@ func (s *set) judge(ctx context.Context, subj *subject) (found []sandbox.Finding
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
-	answers, err := q.eval(ctx, subj.input)
+	answers, err := q.eval(ctx, subj.input, subj.budget())
 	if errors.Is(err, errBudget) && ctx.Err() == nil {
-		answers, err = q.eval(ctx, subj.input) // a machine that was busy for a moment is not the rules' fault
+		answers, err = q.eval(ctx, subj.input, subj.budget()) // a machine that was busy for a moment is not the rules' fault
 	}
 	<-s.turns
 	if err != nil {
@@ -120,22 +121,30 @@ func (s *set) judge(ctx context.Context, subj *subject) (found []sandbox.Finding
 	return found, ran, nil
 }
 
-var errBudget = fmt.Errorf("the rules did not answer within %s, twice", budget)
+var errBudget = errors.New("the rules did not answer in time, twice")
+
+// budget is the time of one evaluation: a whole plan has as much for each of
+// its resources as is plenty for one.
+func (s *subject) budget() time.Duration {
+	graph, _ := s.input["graph"].(map[string]any)
+	nodes, _ := graph["nodes"].([]any)
+	return budget + time.Duration(len(nodes))*perNode
+}
 
 var errNoAnswer = errors.New("the rules gave no answer")
 
-func (q *query) eval(ctx context.Context, input map[string]any) (answers map[string]any, err error) {
+func (q *query) eval(ctx context.Context, input map[string]any, limit time.Duration) (answers map[string]any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the evaluation panicked: %v", p)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, budget)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	rs, err := q.prepared.Eval(ctx, rego.EvalInput(input))
 	if err != nil {
 		if ctx.Err() != nil {
-			err = fmt.Errorf("%w: %w", errBudget, err)
+			err = fmt.Errorf("%w: %s are given: %w", errBudget, limit, err)
 		}
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func Test(ctx context.Context, src Source) ([]TestResult, error) {
 		if err != nil {
 			return nil, err
 		}
-		answers, err := q.eval(ctx, map[string]any{})
+		answers, err := q.eval(ctx, map[string]any{}, budget)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
