@@ -167,7 +167,7 @@ const frameHead = 5
 // the exit, the grace is over; then everything that was there at that moment
 // is still sent.
 func drain(f *os.File, data io.Writer, tag wire.Tag) {
-	buf := make([]byte, frameHead+32<<10)
+	buf := make([]byte, frameHead+wire.MaxFrame)
 	send := func(n int) bool {
 		frame := wire.AppendFrame(buf[:0], tag, buf[frameHead:frameHead+n])
 		_, err := data.Write(frame)

@@ -61,7 +61,7 @@ type Frames struct {
 }
 
 // NewFrames reads from r.
-func NewFrames(r io.Reader) *Frames { return &Frames{r: bufio.NewReaderSize(r, 32<<10)} }
+func NewFrames(r io.Reader) *Frames { return &Frames{r: bufio.NewReaderSize(r, 64<<10)} }
 
 // Read gives the next piece of content and whose it is. At TagEnd it returns
 // io.EOF, at TagError the Failure; both are final.
@@ -78,7 +78,7 @@ func (f *Frames) Read(b []byte) (Tag, int, error) {
 }
 
 // pieceMost bounds what Next returns.
-const pieceMost = 32 << 10
+const pieceMost = 64 << 10
 
 // Next is Read into memory of its own, no more than the piece needs.
 func (f *Frames) Next() (Tag, []byte, error) {
