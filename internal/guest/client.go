@@ -47,9 +47,11 @@ type Hello struct {
 type Client struct {
 	opts  Options
 	mux   *yamux.Session
+	in    *guard       // what mux reads from
 	out   *wire.Joiner // what mux writes to
 	hello Hello
 	token atomic.Uint64
+	grace time.Duration // cancelGrace
 
 	mu     sync.Mutex
 	closed bool
@@ -71,14 +73,16 @@ func (c *Client) task(f func()) bool {
 // means nothing. Codes: gone (nobody answered), unsupported (another
 // protocol), conflict (configured before).
 func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Client, error) {
-	c := &Client{opts: opts}
+	c := &Client{opts: opts, grace: cancelGrace}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	err := c.greet(ctx, conn)
 	if !stop() {
+		_ = conn.Close() // before we return, whoever else does it
 		return nil, ctx.Err()
 	}
 	if err == nil {
-		c.out = wire.Join(&guard{ReadWriteCloser: conn})
+		c.in = newGuard(conn)
+		c.out = wire.Join(c.in)
 		c.mux, err = yamux.Client(c.out, muxConfig())
 	}
 	if err != nil {
@@ -129,6 +133,8 @@ func muxConfig() *yamux.Config {
 	// not lost for that; callers bring a context.
 	cfg.EnableKeepAlive = false
 	cfg.StreamOpenTimeout = 0
+	// How long a stream is remembered that the guest does not end.
+	cfg.StreamCloseTimeout = 30 * time.Second
 	cfg.ConnectionWriteTimeout = 30 * time.Second
 	return cfg
 }
@@ -242,9 +248,9 @@ func (c *Client) op(ctx context.Context, name string, op wire.Op, m wire.Message
 
 // begin opens a stream and sends an operation's beginning, which yamux bounds
 // in time but no context interrupts.
-func (c *Client) begin(op wire.Op, m wire.Message) (*yamux.Stream, error) {
+func (c *Client) begin(op wire.Op, m wire.Message) (*stream, error) {
 	defer c.out.Hold()()
-	s, err := c.mux.OpenStream()
+	s, err := c.in.open(c.mux)
 	if err != nil {
 		return nil, err
 	}
@@ -257,12 +263,12 @@ func (c *Client) begin(op wire.Op, m wire.Message) (*yamux.Stream, error) {
 
 // open is begin, cut short by the end of ctx: whatever becomes of the stream
 // then, it is closed.
-func (c *Client) open(ctx context.Context, op wire.Op, m wire.Message) (*yamux.Stream, error) {
+func (c *Client) open(ctx context.Context, op wire.Op, m wire.Message) (*stream, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	type opened struct {
-		s   *yamux.Stream
+		s   *stream
 		err error
 	}
 	ch := make(chan opened)

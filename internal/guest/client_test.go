@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -418,54 +417,4 @@ func TestADigestIsTheReleasesOrThePinned(t *testing.T) {
 	if got, err := Digest(); got != ReleaseDigest || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-}
-
-// FuzzGuard: how the bytes are cut does not matter.
-func FuzzGuard(f *testing.F) {
-	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3, 'a', 'b', 'c', 0, 2, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		whole := (&guard{}).accept(b)
-		g, pieces := &guard{}, true
-		for i := range b {
-			if pieces = g.accept(b[i : i+1]); !pieces {
-				break
-			}
-		}
-		if whole != pieces {
-			t.Fatalf("whole %v, in pieces %v", whole, pieces)
-		}
-	})
-}
-
-// FuzzHostileGuest: after a good greeting come any bytes. Every call returns.
-func FuzzHostileGuest(f *testing.F) {
-	f.Add([]byte{0, 1, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0})
-	f.Add([]byte{0, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 6, 0, 0, 0, 2, 6, 1, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 6, 0, 0, 0, 2, 10, 0})
-	f.Add(append([]byte{0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 10}, wire.AppendFrame(wire.AppendFrame(nil, wire.TagStdout, nil), wire.TagEnd, nil)...))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		host, inside := net.Pipe()
-		go func() {
-			_, _ = wire.ReadHello(inside, &wire.HostHello{})
-			_ = wire.WriteHello(inside, Protocol, &wire.GuestHello{})
-			go func() { _, _ = io.Copy(io.Discard, inside) }()
-			_, _ = io.Copy(inside, iotest.HalfReader(bytes.NewReader(b)))
-			_ = inside.Close()
-		}()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		c, err := Connect(ctx, host, Options{})
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		if p, err := c.Start(ctx, cmdTrue); err == nil {
-			_, _ = p.Recv(ctx)
-			_, _ = p.Wait(ctx)
-		}
-		_, _ = c.Attest(ctx)
-		_, _ = c.Files().List(ctx, "/")
-		if ctx.Err() != nil {
-			t.Fatal("a call hung")
-		}
-	})
 }

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/yamux"
-
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest/wire"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -51,7 +49,7 @@ func resolve(field, name string) (string, error) {
 }
 
 // begin sends a request and returns its stream.
-func (f files) begin(ctx context.Context, op string, m *wire.FileRequest) (*yamux.Stream, error) {
+func (f files) begin(ctx context.Context, op string, m *wire.FileRequest) (*stream, error) {
 	var err error
 	if m.Name, err = resolve("name", m.Name); err == nil && m.Op == wire.FileRename {
 		m.To, err = resolve("to", m.To)
@@ -131,7 +129,7 @@ type reader struct {
 	f       files
 	ctx     context.Context
 	name    string
-	s       *yamux.Stream
+	s       *stream
 	release func()
 	frames  *wire.Frames
 	once    sync.Once
@@ -173,11 +171,14 @@ func (f files) write(ctx context.Context, op string, m wire.FileRequest) (io.Wri
 		_ = s.Close()
 		return nil, f.fail(ctx, op, m.Name, err)
 	}
-	go func() {
+	answer := func() {
 		_, w.answer = reply(s)
 		close(w.answered)
 		_ = s.Close() // frees a Write that waits
-	}()
+	}
+	if !f.c.task(answer) {
+		answer() // at once: the connection is closed
+	}
 	return w, nil
 }
 
@@ -199,7 +200,7 @@ type writer struct {
 	f        files
 	ctx      context.Context
 	op, name string
-	s        *yamux.Stream
+	s        *stream
 	release  func()
 	answered chan struct{}
 	answer   error // after answered

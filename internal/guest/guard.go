@@ -1,23 +1,41 @@
 package guest
 
 import (
+	"bufio"
 	"encoding/binary"
 	"io"
+	"sync"
+
+	"github.com/hashicorp/yamux"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest/wire"
 )
 
 // guard reads the multiplexer's frames before it does and ends the connection
-// at any that our guest does not send: it opens no stream and asks for no
-// answer, so that nothing from inside makes the host spend memory of its own
-// accord. What it lets through is bounded by the windows of streams that the
-// host opened.
+// at any that our guest does not send: it opens no stream, asks for no answer,
+// speaks only on streams that the host opened, and not after their end. What
+// comes on a stream that the host has closed is dropped. So nothing from inside
+// makes the host spend memory of its own accord, and what it lets through is
+// bounded by the windows of the streams in use.
 type guard struct {
 	io.ReadWriteCloser
+	r    *bufio.Reader
 	head [muxHead]byte
-	have int    // bytes of head
-	skip uint32 // bytes of the current frame's body still to come
+	left int    // bytes of head to hand on
+	body uint32 // bytes of the frame's body after it
+
+	mu   sync.Mutex
+	next uint32 // number of the stream that is opened next
+	live map[uint32]ends
 }
+
+// ends are the directions of a stream that are over.
+type ends uint8
+
+const (
+	endHere  ends = 1 // the host has closed it
+	endThere ends = 2 // the guest has
+)
 
 const (
 	muxHead   = 12
@@ -25,51 +43,129 @@ const (
 
 	muxData, muxWindowUpdate, muxPing, muxGoAway = 0, 1, 2, 3
 
-	flagSYN = 1
+	flagSYN, flagFIN, flagRST = 1, 4, 8
 )
 
+func newGuard(conn io.ReadWriteCloser) *guard {
+	return &guard{ReadWriteCloser: conn, r: bufio.NewReaderSize(conn, 32<<10), next: 1, live: map[uint32]ends{}}
+}
+
 func (g *guard) Read(b []byte) (int, error) {
-	n, err := g.ReadWriteCloser.Read(b)
-	if !g.accept(b[:n]) {
-		_ = g.Close()
-		return 0, wire.ErrMalformed
+	for g.left == 0 && g.body == 0 {
+		if _, err := io.ReadFull(g.r, g.head[:]); err != nil {
+			return 0, err
+		}
+		pass, ok := g.judge()
+		if !ok {
+			_ = g.Close()
+			return 0, wire.ErrMalformed
+		}
+		length := binary.BigEndian.Uint32(g.head[8:])
+		if g.head[1] != muxData {
+			length = 0
+		}
+		if pass {
+			g.left, g.body = muxHead, length
+		} else if _, err := g.r.Discard(int(length)); err != nil {
+			return 0, err
+		}
 	}
+	if g.left > 0 {
+		n := copy(b, g.head[muxHead-g.left:])
+		g.left -= n
+		return n, nil
+	}
+	n, err := g.r.Read(b[:min(uint32(len(b)), g.body)])
+	g.body -= uint32(n)
 	return n, err
 }
 
-// accept follows the frames in b.
-func (g *guard) accept(b []byte) bool {
-	for len(b) > 0 {
-		if g.skip > 0 {
-			n := min(uint32(len(b)), g.skip)
-			g.skip -= n
-			b = b[n:]
-			continue
+// judge says of the frame in head whether the multiplexer gets to see it, and
+// whether a guest of ours could have sent it.
+func (g *guard) judge() (pass, ok bool) {
+	kind, flags := g.head[1], binary.BigEndian.Uint16(g.head[2:])
+	id, length := binary.BigEndian.Uint32(g.head[4:]), binary.BigEndian.Uint32(g.head[8:])
+	if g.head[0] != 0 || kind > muxGoAway || flags&flagSYN != 0 {
+		return false, false
+	}
+	if kind == muxPing || kind == muxGoAway {
+		return true, true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if id%2 == 0 || id >= g.next {
+		return false, false
+	}
+	state, live := g.live[id]
+	if kind == muxData {
+		if length > muxWindow || flags != 0 || live && state&endThere != 0 {
+			return false, false
 		}
-		n := copy(g.head[g.have:], b)
-		g.have += n
-		b = b[n:]
-		if g.have < muxHead {
-			return true
-		}
-		g.have = 0
-		kind, flags := g.head[1], binary.BigEndian.Uint16(g.head[2:])
-		id, length := binary.BigEndian.Uint32(g.head[4:]), binary.BigEndian.Uint32(g.head[8:])
-		if g.head[0] != 0 || kind > muxGoAway || flags&flagSYN != 0 {
-			return false
-		}
-		switch kind {
-		case muxData:
-			if length > muxWindow || id%2 == 0 {
-				return false
-			}
-			g.skip = length
-		case muxWindowUpdate:
-			if id%2 == 0 {
-				return false
-			}
-		case muxPing, muxGoAway:
+		return live && state&endHere == 0, true
+	}
+	if !live { // on its way while the stream ended
+		return false, true
+	}
+	switch {
+	case flags&flagRST != 0:
+		delete(g.live, id)
+	case flags&flagFIN != 0 && state&endThere != 0:
+		return false, false
+	case flags&flagFIN != 0:
+		g.end(id, endThere)
+	}
+	return true, true
+}
+
+// end notes that one direction of a stream is over. The caller holds mu.
+func (g *guard) end(id uint32, which ends) {
+	state, live := g.live[id]
+	switch state |= which; {
+	case !live:
+	case state == endHere|endThere:
+		delete(g.live, id)
+	default:
+		g.live[id] = state
+	}
+}
+
+// open lets the guest speak on one stream more, the one that mux opens.
+// Streams have odd numbers, in the order of their opening.
+func (g *guard) open(mux *yamux.Session) (*stream, error) {
+	g.mu.Lock()
+	g.live[g.next] = 0
+	g.next += 2
+	g.mu.Unlock()
+	s, err := mux.OpenStream()
+	if err != nil {
+		return nil, err // so does every later one: the session is over
+	}
+	return &stream{s, g}, nil
+}
+
+// stream is one of the multiplexer's, which keeps nothing once it is closed.
+type stream struct {
+	*yamux.Stream
+	g *guard
+}
+
+// CloseWrite ends the host's direction alone.
+func (s *stream) CloseWrite() error { return s.Stream.Close() }
+
+// Close ends the stream in both directions: what has come and was not read is
+// dropped, and so is what still comes.
+func (s *stream) Close() error {
+	s.g.mu.Lock()
+	s.g.end(s.StreamID(), endHere)
+	s.g.mu.Unlock()
+	err := s.Stream.Close()
+	_ = s.SetReadDeadline(past)
+	var scrap [4 << 10]byte
+	for {
+		if n, err := s.Read(scrap[:]); n == 0 || err != nil {
+			break
 		}
 	}
-	return true
+	s.Shrink()
+	return err
 }

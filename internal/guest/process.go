@@ -51,7 +51,7 @@ func (c *Client) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, err
 		// The program may run, whether or not ctx has ended.
 		select {
 		case g = <-ch:
-		case <-time.After(cancelGrace):
+		case <-time.After(c.grace):
 			c.task(func() { (<-ch).close() })
 			return nil, c.unconfirmed(ctx)
 		}
@@ -86,19 +86,19 @@ func (c *Client) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, err
 	}
 	// Our half of the control stream ending is the order to kill; the
 	// guest's half ending says that it is done.
-	_ = p.ctrl.Close()
+	_ = p.ctrl.CloseWrite()
 	_ = p.data.Close()
 	select {
 	case <-p.over:
 		return nil, ctx.Err()
-	case <-time.After(cancelGrace):
+	case <-time.After(c.grace):
 		return nil, c.unconfirmed(ctx)
 	}
 }
 
 // giving is what becomes of an order: its two streams, or why there are none.
 type giving struct {
-	data, ctrl *yamux.Stream
+	data, ctrl *stream
 	err        error
 }
 
@@ -149,7 +149,7 @@ func (c *Client) unconfirmed(ctx context.Context) error {
 type process struct {
 	c          *Client
 	id         uint64
-	ctrl, data *yamux.Stream
+	ctrl, data *stream
 	frames     *wire.Frames
 	reading    chan struct{} // held by whoever reads frames
 	in         *stdin

@@ -314,64 +314,6 @@ func TestBoot(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal: whatever decodes encodes to something that decodes alike.
-func FuzzUnmarshal(f *testing.F) {
-	for i, m := range messages() {
-		f.Add(i, Marshal(m))
-	}
-	f.Fuzz(func(t *testing.T, which int, b []byte) {
-		all := messages()
-		m := fresh(all[uint(which)%uint(len(all))])
-		if Unmarshal(b, m) != nil {
-			return
-		}
-		again := fresh(m)
-		if err := Unmarshal(Marshal(m), again); err != nil {
-			t.Fatalf("%T does not come back: %v", m, err)
-		}
-		if diff := cmp.Diff(m, again); diff != "" {
-			t.Fatal(diff)
-		}
-	})
-}
-
-func FuzzReadHello(f *testing.F) {
-	for _, m := range messages() {
-		var b bytes.Buffer
-		_ = WriteHello(&b, Protocol, m)
-		f.Add(b.Bytes())
-	}
-	f.Fuzz(func(_ *testing.T, b []byte) {
-		_, _ = ReadHello(bytes.NewReader(b), &HostHello{})
-		_, _ = ReadHello(iotest.OneByteReader(bytes.NewReader(b)), &GuestHello{})
-	})
-}
-
-// FuzzFrames: how the bytes are cut does not matter.
-func FuzzFrames(f *testing.F) {
-	f.Add([]byte("\x01\x00\x00\x00\x03abc\x00\x00\x00\x00\x00"))
-	f.Add(AppendFrame(nil, TagError, Marshal(&Failure{Code: "x"})))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		read := func(r io.Reader, size int) (string, string) {
-			frames, buf, got := NewFrames(r), make([]byte, size), ""
-			for {
-				tag, n, err := frames.Read(buf)
-				for _, c := range buf[:n] {
-					got += string([]byte{byte(tag), c})
-				}
-				if err != nil {
-					return got, err.Error()
-				}
-			}
-		}
-		got1, err1 := read(bytes.NewReader(b), 1000)
-		got2, err2 := read(iotest.OneByteReader(bytes.NewReader(b)), 1)
-		if got1 != got2 || err1 != err2 {
-			t.Fatalf("%q %s\n%q %s", got1, err1, got2, err2)
-		}
-	})
-}
-
 func FuzzParseBoot(f *testing.F) {
 	f.Add(strings.Join(Boot{Lifetime: time.Second, Longest: time.Second, UID: 1, NProc: 1}.Args(), "\n"))
 	f.Fuzz(func(t *testing.T, s string) {
