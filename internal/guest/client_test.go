@@ -184,7 +184,7 @@ func TestEventsOutOfOrderAreAnErrorAndNeverAnExit(t *testing.T) {
 	}
 }
 
-func TestALostConnectionIsNeverAnExitOfZero(t *testing.T) {
+func TestM50M51M64ALostConnectionIsNeverAnExitOfZero(t *testing.T) {
 	c := connect(t, script([]wire.Event{{Kind: wire.EventStarted, ID: 1}}, wire.AppendFrame(nil, wire.TagStdout, []byte("part"))))
 	p, err := c.Start(limited(t), driver.Cmd{Args: []string{"true"}, Timeout: time.Second, Stdin: true})
 	if err != nil {

@@ -115,7 +115,7 @@ func TestAKillAfterTheExitTakesWhatWasLeftBehind(t *testing.T) {
 	}
 }
 
-func TestATimeoutIsEnforcedInside(t *testing.T) {
+func TestM53M54M58ATimeoutIsEnforcedInside(t *testing.T) {
 	b := owned(t)
 	start := time.Now()
 	r, err := b.try(driver.Cmd{Args: []string{"sh", "-c", "echo partial; setsid sleep 31337 & sleep 31337"}, Timeout: 300 * time.Millisecond}, nil)
@@ -340,7 +340,7 @@ func TestM72EachProgramIsAProcessOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestM100M101EnvArrivesByteForByteAndTheLastWins(t *testing.T) {
+func TestM99M100M101EnvArrivesByteForByteAndTheLastWins(t *testing.T) {
 	b := newBox(t, want{boot: guest.Boot{Owned: true}, env: map[string]string{"FROM": "sandbox", "S": "sandbox", "C": "sandbox", "X": "sandbox"}})
 	env := map[string]string{"C": "cmd", "X": "cmd", "A": "b=c", "NL": "x\ny", "EMPTY": "", "Q": `"quoted" 'single' $HOME \n` + "`id`", "B64": "aGk="}
 	r, err := b.try(driver.Cmd{
@@ -520,7 +520,7 @@ for i in range(100): os.wait()`)
 	}
 }
 
-func TestASlowReaderStopsItsProgramAndNobodyElse(t *testing.T) {
+func TestM76ASlowReaderStopsItsProgramAndNobodyElse(t *testing.T) {
 	b := owned(t)
 	ctx := limited(t, 60*time.Second)
 	var stalled []driver.Process

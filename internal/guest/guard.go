@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/yamux"
@@ -17,12 +18,16 @@ import (
 // comes on a stream that the host has closed is dropped. So nothing from inside
 // makes the host spend memory of its own accord, and what it lets through is
 // bounded by the windows of the streams in use.
+//
+// A frame is handed on once all of it is there: the multiplexer holds a lock
+// while it reads a body, on which whoever reads that stream would wait for as
+// long as the guest likes, whatever his context says.
 type guard struct {
 	io.ReadWriteCloser
-	r    *bufio.Reader
-	head [muxHead]byte
-	left int    // bytes of head to hand on
-	body uint32 // bytes of the frame's body after it
+	r     *bufio.Reader
+	head  [muxHead]byte
+	frame []byte // memory of the last one
+	rest  []byte // what of it is to be handed on
 
 	mu   sync.Mutex
 	next uint32 // number of the stream that is opened next
@@ -51,7 +56,7 @@ func newGuard(conn io.ReadWriteCloser) *guard {
 }
 
 func (g *guard) Read(b []byte) (int, error) {
-	for g.left == 0 && g.body == 0 {
+	for len(g.rest) == 0 {
 		if _, err := io.ReadFull(g.r, g.head[:]); err != nil {
 			return 0, err
 		}
@@ -60,24 +65,42 @@ func (g *guard) Read(b []byte) (int, error) {
 			_ = g.Close()
 			return 0, wire.ErrMalformed
 		}
-		length := binary.BigEndian.Uint32(g.head[8:])
-		if g.head[1] != muxData {
-			length = 0
+		length := 0
+		if g.head[1] == muxData {
+			length = int(binary.BigEndian.Uint32(g.head[8:]))
 		}
-		if pass {
-			g.left, g.body = muxHead, length
-		} else if _, err := g.r.Discard(int(length)); err != nil {
+		if !pass {
+			if _, err := g.r.Discard(length); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		if err := g.whole(length); err != nil {
 			return 0, err
 		}
 	}
-	if g.left > 0 {
-		n := copy(b, g.head[muxHead-g.left:])
-		g.left -= n
-		return n, nil
+	n := copy(b, g.rest)
+	g.rest = g.rest[n:]
+	return n, nil
+}
+
+// whole reads the body of the frame in head. Memory follows what comes, not
+// what was announced, and a large frame's is not kept.
+func (g *guard) whole(length int) error {
+	if cap(g.frame) > 2*wire.MaxFrame {
+		g.frame = nil
 	}
-	n, err := g.r.Read(b[:min(uint32(len(b)), g.body)])
-	g.body -= uint32(n)
-	return n, err
+	g.frame = append(g.frame[:0], g.head[:]...)
+	for left := length; left > 0; {
+		g.frame = slices.Grow(g.frame, min(left, 16<<10))
+		n, err := g.r.Read(g.frame[len(g.frame):min(cap(g.frame), len(g.frame)+left)])
+		g.frame = g.frame[:len(g.frame)+n]
+		if left -= n; err != nil && left > 0 {
+			return err
+		}
+	}
+	g.rest = g.frame
+	return nil
 }
 
 // judge says of the frame in head whether the multiplexer gets to see it, and

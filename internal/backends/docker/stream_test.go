@@ -24,7 +24,7 @@ func frame(kind byte, data string) string {
 	return string(head) + data
 }
 
-func TestStreamTakesTheFramesApart(t *testing.T) {
+func TestM63StreamTakesTheFramesApart(t *testing.T) {
 	in := frame(1, "hel") + frame(2, "oops\x1b[31m") + frame(1, "") + frame(1, "lo") + frame(2, strings.Repeat("e", 3*maxStderr)+"end") + frame(1, strings.Repeat("x", 200_000))
 	for name, r := range map[string]io.Reader{"at once": strings.NewReader(in), "byte by byte": iotest.OneByteReader(strings.NewReader(in)), "in halves": iotest.HalfReader(strings.NewReader(in))} {
 		s := newStream(wireConn{Reader: r})

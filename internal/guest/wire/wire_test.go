@@ -43,7 +43,7 @@ func fresh(m Message) Message {
 	return f
 }
 
-func TestAMessageArrivesAsItWasSentByteByByte(t *testing.T) {
+func TestM62AMessageArrivesAsItWasSentByteByByte(t *testing.T) {
 	for _, m := range messages() {
 		var buf bytes.Buffer
 		if err := WriteOp(&buf, OpExec, m); err != nil {
@@ -131,7 +131,7 @@ func TestAGreetingOfAnotherProtocolIsReadAndNotDecoded(t *testing.T) {
 	}
 }
 
-func TestFramesKeepBytesTagsAndTheirEnd(t *testing.T) {
+func TestM62FramesKeepBytesTagsAndTheirEnd(t *testing.T) {
 	var buf bytes.Buffer
 	long := bytes.Repeat([]byte("0123456789"), 20_000)
 	_, _ = WriteFrames(&buf, TagStdout, long)
