@@ -47,18 +47,18 @@ func (s *sandbox) extend(ctx context.Context, deadline time.Time) error {
 	if err != nil {
 		return err
 	}
-	if !deadline.Before(box.Deadline) {
-		if err := s.rename(ctx, box, deadline); err != nil {
+	if deadline.Before(box.Deadline) {
+		if err := c.Extend(ctx, deadline); err != nil {
 			return err
 		}
 	}
-	if err := c.Extend(ctx, deadline); err != nil {
+	if err := s.rename(ctx, box, deadline); err != nil {
 		return err
 	}
-	if deadline.Before(box.Deadline) {
-		if err := s.rename(ctx, box, deadline); err != nil {
-			return err
-		}
+	// Told after the name in either case, or of two who extend at a time the
+	// one's name could stand beside the other's clock.
+	if err := c.Extend(ctx, deadline); err != nil {
+		return err
 	}
 	for range extendRounds {
 		if box, err = s.b.inspect(ctx, s.cli, s.id); err != nil {
