@@ -192,7 +192,11 @@ func TestRealOfManyWhoExtendAtATimeOneWinsInBothPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep, err := sb.(*sandbox).guest.Attest(t.Context())
+	s, ok := sb.(*sandbox)
+	if !ok {
+		t.Fatalf("%T", sb)
+	}
+	rep, err := s.guest.Attest(t.Context())
 	if inside := time.Unix(0, rep.Deadline); err != nil || !inside.Equal(box.Deadline) {
 		t.Errorf("the name says %v, PID 1 %v, %v", box.Deadline, inside, err)
 	}
