@@ -112,9 +112,8 @@ func ExampleResult_Err() {
 // Errors have a code, and say which field is wrong and how to mend it.
 func ExampleCodeOf() {
 	_, err := open().Create(context.Background(), sandbox.Spec{Lifetime: -time.Second})
-	var problem *sandbox.Error
 	fmt.Println(sandbox.CodeOf(err), errors.Is(err, sandbox.CodeInvalid))
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*sandbox.Error](err); ok {
 		fmt.Println(problem.Field)
 	}
 	// Output:
