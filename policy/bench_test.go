@@ -90,3 +90,24 @@ func BenchmarkLoadBundle(b *testing.B) {
 		load(b, acme(Bundle{From: bytesOf(raw), Key: public}))
 	}
 }
+
+// A plan of ten thousand resources, of which one in a hundred is swept by
+// nothing.
+func BenchmarkJudgeGraph(b *testing.B) {
+	e := load(b, Options{})
+	g := Graph{Stage: StageFile, Nodes: []Node{{Kind: KindReaperSchedule, Name: "nightly"}}}
+	for i := range 10_000 {
+		n := Node{Kind: KindTemplate, Address: fmt.Sprintf("sandboxio_template.t[%d]", i), Name: fmt.Sprintf("t%d", i), Reaper: new("nightly")}
+		if i%100 == 0 {
+			n.Reaper = new("nope")
+		}
+		g.Nodes = append(g.Nodes, n)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		v, err := e.JudgeGraph(b.Context(), g)
+		if err != nil || v.Decision != sandbox.Deny || len(v.Findings) != 100 {
+			b.Fatal(err, v.Decision, len(v.Findings))
+		}
+	}
+}

@@ -26,10 +26,16 @@
 #     Take unconfined out; of pods, set the profile RuntimeDefault.
 package sandboxio.isolation.confinement
 
-deny contains {"path": ["process", field], "message": message} if {
-	some field in {"seccomp", "apparmor", "selinux"}
-	input.resource.process[field] == "unconfined"
-	message := sprintf("%s is switched off", [field])
+deny contains {"path": ["process", "seccomp"], "message": "every system call is let through"} if {
+	input.resource.process.seccomp == "unconfined"
+}
+
+deny contains {"path": ["process", "apparmor"], "message": "AppArmor is switched off"} if {
+	input.resource.process.apparmor == "unconfined"
+}
+
+deny contains {"path": ["process", "selinux"], "message": "SELinux is switched off"} if {
+	input.resource.process.selinux == "unconfined"
 }
 
 deny contains {"path": ["process", "unmasked_proc"], "message": "nothing of /proc and /sys is masked"} if {
