@@ -41,6 +41,7 @@ resource "sandboxio_reaper_schedule" "sweep" {
 resource "sandboxio_template" "agent" {
   name           = "agent"
   image          = var.image
+  labels         = { owner = "platform" }
   lifetime       = "5m"
   network_policy = sandboxio_network_policy.closed.canonical
   reaper         = sandboxio_reaper_schedule.sweep.name

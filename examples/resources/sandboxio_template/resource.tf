@@ -26,7 +26,7 @@ resource "sandboxio_template" "python" {
 
   env     = { PYTHONUNBUFFERED = "1" }
   secrets = ["API_TOKEN"] # a name; the value is given to a command when it starts
-  labels  = { team = "ml" }
+  labels  = { owner = "ml", team = "ml" }
   reaper  = sandboxio_reaper_schedule.sweep.name
 }
 

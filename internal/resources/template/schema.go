@@ -127,7 +127,7 @@ func (r *templateResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 			},
 			"reaper": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Name of the `sandboxio_reaper_schedule` that sweeps its sandboxes, best as a reference: whether there is one of that name is not looked up. Default: none, which the policy warns of or denies.",
+				MarkdownDescription: "Name of the `sandboxio_reaper_schedule` that sweeps its sandboxes, best as a reference: only a review of the whole plan looks up whether there is one of that name. Default: none, which the policy warns of or denies.",
 			},
 			"manifest": schema.StringAttribute{
 				Computed: true,
