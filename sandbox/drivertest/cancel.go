@@ -156,7 +156,7 @@ var cancellation = []Check{
 		return t.sameNames(f, ".", before)
 	}),
 	onFiles("cancel: a reader in mid-file reads no further, and is told plainly", func(t *trial, _ driver.Sandbox, f driver.Files) error {
-		const size = 8 << 20
+		const size = 4 << 20
 		if err := t.writeFile(f, "big", make([]byte, size), 0o644); err != nil {
 			return err
 		}

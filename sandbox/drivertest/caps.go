@@ -124,7 +124,7 @@ var caps = []Check{
 		}
 		return small.Kill(t)
 	}),
-	capped("caps: no more disk than allowed, written from outside (M83)", func(r *driver.Resources) { r.DiskMiB = 16 }, func(t *trial, s driver.Sandbox, r driver.Resources) error {
+	capped("caps: no more disk than allowed, written from outside (M83)", func(r *driver.Resources) { r.DiskMiB = 8 }, func(t *trial, s driver.Sandbox, r driver.Resources) error {
 		if !t.b.Info().Can(driver.CanFiles) {
 			return nil // "files, undeclared" asks
 		}
@@ -138,11 +138,11 @@ var caps = []Check{
 			return err
 		}
 		block := make([]byte, 1<<20)
-		for n := int64(0); n < 4*r.DiskMiB && err == nil; n++ {
+		for n := int64(0); n < 2*r.DiskMiB && err == nil; n++ {
 			_, err = w.Write(block)
 		}
 		err = errors.Join(err, w.Close())
-		if err := wantCode(fmt.Sprintf("writing %d MiB with a cap of %d", 4*r.DiskMiB, r.DiskMiB), err, driver.CodeExhausted); err != nil {
+		if err := wantCode(fmt.Sprintf("writing %d MiB with a cap of %d", 2*r.DiskMiB, r.DiskMiB), err, driver.CodeExhausted); err != nil {
 			return err
 		}
 		if err := t.sameNames(f, "/work", before); err != nil {

@@ -42,7 +42,7 @@ func (c Check) Applies(info driver.Info) bool {
 // Checks lists every check, in the order in which they run: what is left
 // over is asked last.
 func Checks() []Check {
-	return slices.Concat(lifecycle, ending, cancellation, exec, trees, streams, pipes, environment, variables, files, places,
+	return slices.Concat(lifecycle, ending, cancellation, exec, trees, streams, pipes, environment, variables, files, places, archives,
 		network, caps, strict, labels, finding, abilities, runs, code, records, honesty, last)
 }
 

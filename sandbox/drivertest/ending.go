@@ -143,7 +143,7 @@ var ending = []Check{
 	})},
 	{Name: "kill: the files of what has ended are gone, open ones too", Capability: driver.CanFiles, Kind: Proof, Func: inside(func(t *trial, s driver.Sandbox) error {
 		f := s.Files()
-		if err := t.writeFile(f, "file", make([]byte, 8<<20), 0o644); err != nil {
+		if err := t.writeFile(f, "file", make([]byte, 4<<20), 0o644); err != nil {
 			return err
 		}
 		r, _, err := f.Open(t, "file")
@@ -169,8 +169,8 @@ var ending = []Check{
 		}
 		// What was on its way may still be read, as long as the end is not
 		// taken for the file's.
-		if n, err := io.Copy(io.Discard, r); err == nil && n < 8<<20 {
-			return fmt.Errorf("%d of 8 MiB are called the whole file", n)
+		if n, err := io.Copy(io.Discard, r); err == nil && n < 4<<20 {
+			return fmt.Errorf("%d of 4 MiB are called the whole file", n)
 		}
 		return t.bounded("the writer", func() error {
 			for block := make([]byte, 64<<10); err == nil; {

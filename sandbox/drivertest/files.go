@@ -266,7 +266,9 @@ var files = []Check{
 		_, _, open := s.Files().Open(t, "/etc/passwd")
 		_, create := s.Files().Create(t, "x", 0o644)
 		_, stat := s.Files().Stat(t, "/etc/passwd")
-		for op, err := range map[string]error{"open": open, "create": create, "stat": stat} {
+		_, pack := s.Files().Pack(t, "/etc")
+		_, unpack := s.Files().Unpack(t, "x")
+		for op, err := range map[string]error{"open": open, "create": create, "stat": stat, "pack": pack, "unpack": unpack} {
 			if err := wantCode(op, err, driver.CodeUnsupported); err != nil {
 				return err
 			}

@@ -198,7 +198,10 @@ var honesty = []Check{
 		bad := t.spec()
 		bad.Lifetime = 0
 		_, check := t.b.Check(bad)
-		_, create := t.b.Create(t, bad)
+		made, create := t.b.Create(t, bad)
+		if create == nil {
+			t.keep(made)
+		}
 		cmd := t.cmd(Exit, "0")
 		cmd.Timeout = 0
 		_, start := s.Start(t, cmd)

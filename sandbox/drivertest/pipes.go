@@ -22,6 +22,28 @@ func count(n int) []byte {
 	return b.Bytes()
 }
 
+// flood has a program print n bytes, and fails unless all come.
+func (t *trial) flood(s driver.Sandbox, n int) error {
+	p, err := s.Start(t, t.cmd(Flood, fmt.Sprint(n)))
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	got := 0
+	for err == nil {
+		var c driver.Chunk
+		c, err = p.Recv(t)
+		got += len(c.Data)
+	}
+	if !isEOF(err) {
+		return fmt.Errorf("after %d of %d bytes: %w", got, n, err)
+	}
+	exit, err := p.Wait(t)
+	if err == nil && (got != n || exit.Code != 0) {
+		err = fmt.Errorf("%d of %d bytes, %+v", got, n, exit)
+	}
+	return err
+}
+
 // pipes asks finer questions of input and output.
 var pipes = []Check{
 	{Name: "streams: output keeps its order, and each piece is the reader's own", Func: inside(func(t *trial, s driver.Sandbox) error {
@@ -136,14 +158,7 @@ var pipes = []Check{
 		const n = 8
 		errs := make(chan error, n)
 		for i := range n {
-			go func() {
-				size := 1<<20 + i
-				got, err := t.say(s, Flood, fmt.Sprint(size))
-				if err == nil && len(got) != size {
-					err = fmt.Errorf("%d of %d bytes", len(got), size)
-				}
-				errs <- err
-			}()
+			go func() { errs <- t.flood(s, 1<<20+i) }()
 		}
 		var all error
 		for range n {

@@ -15,7 +15,7 @@ import (
 // better than the driver under it.
 var runs = []Check{
 	{Name: "output: read to its end, it is whole and the program has ended", Func: through(func(t *trial, s *sandbox.Sandbox, _ driver.Sandbox) error {
-		const size = 3 << 20
+		const size = 2 << 20
 		p, err := s.Start(t, t.order(Flood, fmt.Sprint(size)))
 		if err != nil {
 			return err
@@ -38,8 +38,13 @@ var runs = []Check{
 		if err != nil {
 			return err
 		}
-		for range p.Output() {
-			break // at "ready"
+		if err := t.bounded("leaving", func() error {
+			for range p.Output() {
+				break // at "ready"
+			}
+			return nil
+		}); err != nil {
+			return err
 		}
 		return t.stops(inner, "/tmp/beat")
 	})},
@@ -48,12 +53,15 @@ var runs = []Check{
 		if err != nil {
 			return err
 		}
-		func() {
+		if err := t.bounded("leaving", func() error {
 			defer func() { _ = recover() }()
 			for range p.Output() {
 				panic("as a caller's own code may")
 			}
-		}()
+			return nil
+		}); err != nil {
+			return err
+		}
 		return t.stops(inner, "/tmp/beat")
 	})},
 	{Name: "output: a caller who leaves in mid-stream is told plainly, and nothing goes on (M77)", Func: through(func(t *trial, s *sandbox.Sandbox, inner driver.Sandbox) error {
@@ -98,7 +106,7 @@ var runs = []Check{
 		return nil
 	})},
 	{Name: "wait: what nobody has read is dropped, and the exit comes", Func: through(func(t *trial, s *sandbox.Sandbox, _ driver.Sandbox) error {
-		p, err := s.Start(t, t.order(Flood, fmt.Sprint(3<<20)))
+		p, err := s.Start(t, t.order(Flood, fmt.Sprint(2<<20)))
 		if err != nil {
 			return err
 		}
@@ -144,7 +152,7 @@ var runs = []Check{
 		return nil
 	})},
 	{Name: "run: output beyond what is wanted is cut and said to be, not the program", Func: through(func(t *trial, s *sandbox.Sandbox, _ driver.Sandbox) error {
-		cmd := t.order(Flood, fmt.Sprint(1<<20))
+		cmd := t.order(Flood, fmt.Sprint(2<<20))
 		cmd.MaxOutput = 1000
 		res, err := s.Run(t, cmd)
 		if err == nil && (len(res.Stdout) != 1000 || !res.Truncated || res.Exit.Code != 0) {

@@ -28,7 +28,9 @@ type Mutant struct {
 
 // All lists every mutant. Each works around any backend that can be told the
 // lie; [Mutant.Possible] tells which can.
-func All() []Mutant { return slices.Concat(lifecycle, exec, streams, orders, honesty) }
+func All() []Mutant {
+	return slices.Concat(lifecycle, finding, exec, streams, files, variables, orders, honesty)
+}
 
 // Possible reports whether the lie can be told by such a backend: a policy
 // that is refused anyway cannot be ignored.

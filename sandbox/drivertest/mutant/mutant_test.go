@@ -18,6 +18,7 @@ import (
 func TestEveryLieIsFound(t *testing.T) {
 	for _, m := range mutant.All() {
 		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				world := memory.NewWorld()
 				defer world.Close()
