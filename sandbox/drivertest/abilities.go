@@ -9,73 +9,6 @@ import (
 )
 
 var abilities = []Check{
-	{Name: "extend: a sandbox lives to its new deadline, and ends then", Capability: driver.CanExtend, Kind: Proof, Func: with(func(t *trial) error {
-		spec := t.spec()
-		spec.Lifetime = 3 * time.Second
-		spec.MaxLifetime = time.Minute
-		s, err := t.createFrom(spec)
-		if err != nil {
-			return err
-		}
-		e, ok := driver.As[driver.Extender](s)
-		if !ok {
-			return errors.New("the sandbox is no driver.Extender")
-		}
-		deadline := time.Now().Add(8 * time.Second)
-		if err := e.Extend(t, deadline); err != nil {
-			return err
-		}
-		if err := t.pause(spec.Lifetime + time.Second); err != nil {
-			return err
-		}
-		if _, err := t.say(s, Exit, "0"); err != nil {
-			return fmt.Errorf("after its first deadline: %w", err)
-		}
-		if t.b.Info().Can(driver.CanList) {
-			for st, err := range t.b.List(t, map[string]string{driver.LabelInstance: spec.Token}) {
-				if err != nil || st.Deadline.Sub(deadline).Abs() > 2*time.Second {
-					return fmt.Errorf("its deadline is listed as %v, want %v, %v", st.Deadline, deadline, err)
-				}
-			}
-		}
-		return t.eventually(time.Until(deadline)+soon, "it lives on", func() (bool, error) {
-			_, err := t.say(s, Exit, "0")
-			return errors.Is(err, driver.CodeGone), nil
-		})
-	})},
-	{Name: "extend: a deadline that is past, or beyond what may be, is refused", Capability: driver.CanExtend, Kind: Proof, Func: with(func(t *trial) error {
-		spec := t.spec()
-		spec.MaxLifetime = spec.Lifetime + time.Hour
-		s, err := t.createFrom(spec)
-		if err != nil {
-			return err
-		}
-		e, ok := driver.As[driver.Extender](s)
-		if !ok {
-			return errors.New("the sandbox is no driver.Extender")
-		}
-		for _, d := range []time.Time{{}, time.Now().Add(-time.Minute), time.Now().Add(spec.MaxLifetime + time.Minute)} {
-			if err := wantCode(fmt.Sprintf("extend to %v", d), e.Extend(t, d), driver.CodeInvalid); err != nil {
-				return err
-			}
-		}
-		_, err = t.say(s, Exit, "0")
-		return err
-	})},
-	{Name: "extend: nothing lives longer than was allowed at its creation", Capability: driver.CanExtend, Kind: Proof, Func: inside(func(t *trial, s driver.Sandbox) error {
-		e, ok := driver.As[driver.Extender](s)
-		if !ok {
-			return errors.New("the sandbox is no driver.Extender")
-		}
-		return wantCode("extending what was made without MaxLifetime", e.Extend(t, s.Status().Deadline.Add(time.Minute)), driver.CodeInvalid)
-	})},
-	refused(driver.CanExtend, "max_lifetime", func(s *driver.Spec) { s.MaxLifetime = s.Lifetime + time.Minute }),
-	{Name: "extend, undeclared: a sandbox has no such method", Capability: driver.CanExtend, Kind: Refusal, Func: inside(func(t *trial, s driver.Sandbox) error {
-		if _, ok := driver.As[driver.Extender](s); ok {
-			return errors.New("it is a driver.Extender")
-		}
-		return nil
-	})},
 	{Name: "schedule: it sweeps what it covers and nothing else (M111)", Capability: driver.CanSchedule, Kind: Proof, Func: with(sweeps)},
 	{Name: "schedule: a malformed one is refused by name", Capability: driver.CanSchedule, Kind: Proof, Func: with(func(t *trial) error {
 		sched, ok := driver.As[driver.Scheduler](t.b)
@@ -107,7 +40,7 @@ var abilities = []Check{
 		}
 		return nil
 	})},
-	{Name: "multi-tenant: a sandbox so ordered keeps its tenant, and no other joins it (M121)", Capability: driver.CanMultiTenant, Kind: Proof, Func: with(func(t *trial) error {
+	{Name: "multi-tenant: a sandbox so ordered keeps its tenant, and no other joins it (M121)", Capability: driver.CanMultiTenant, Kind: Proof, Control: true, Func: with(func(t *trial) error {
 		ids := map[string]bool{}
 		for _, tenant := range []string{"tenant-a", "tenant-b"} {
 			spec := t.spec()

@@ -123,7 +123,12 @@ var archives = []Check{
 			"a link in its way":  {[]string{"planted/evil"}, map[string]entry{"planted/evil": file}},
 			"a link as its file": {[]string{"out"}, map[string]entry{"out": file}},
 		} {
-			dir := "/work/" + strings.ReplaceAll(what, " ", "-")
+			dir := "/work/" + strings.Map(func(r rune) rune {
+				if r < 'a' || r > 'z' {
+					return '-'
+				}
+				return r
+			}, what)
 			if err := f.Mkdir(t, dir, 0o755); err != nil {
 				return err
 			}

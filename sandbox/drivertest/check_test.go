@@ -3,6 +3,7 @@ package drivertest_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,7 +21,7 @@ func TestChecksAreNamedOnce(t *testing.T) {
 		}
 		seen[c.Name] = true
 	}
-	if len(seen) < 35 {
+	if len(seen) < 120 {
 		t.Errorf("there are %d checks", len(seen))
 	}
 }
@@ -62,6 +63,25 @@ func TestAChecksKindSaysWhomItAsks(t *testing.T) {
 			t.Errorf("%+v", c.check)
 		}
 	}
+}
+
+// A fake proves nothing of what only a real provider can hold.
+func TestChecksOfRealControlsAreMarked(t *testing.T) {
+	marked := 0
+	for _, c := range drivertest.Checks() {
+		family, _, _ := strings.Cut(c.Name, ":")
+		real := c.Kind != drivertest.Refusal && slices.Contains([]string{"network", "egress.cidr", "egress.host", "caps", "oom", "privileges", "strict", "multi-tenant"}, family)
+		if real && !c.Control {
+			t.Errorf("%q is of a real control", c.Name)
+		}
+		if c.Control {
+			marked++
+		}
+		if c.Control && c.Kind == drivertest.Refusal {
+			t.Errorf("%q is a refusal, which needs no control", c.Name)
+		}
+	}
+	t.Logf("%d of %d checks are of real controls", marked, len(drivertest.Checks()))
 }
 
 // A harness that lacks everything proves nothing that needs it, and says so.

@@ -113,7 +113,7 @@ var files = []Check{
 		}
 		return err
 	}),
-	onFiles("files: what does not exist is fs.ErrNotExist", func(t *trial, _ driver.Sandbox, f driver.Files) error {
+	onFiles("files: what does not exist is fs.ErrNotExist (M97)", func(t *trial, _ driver.Sandbox, f driver.Files) error {
 		_, _, open := f.Open(t, "nothing")
 		_, stat := f.Stat(t, "nothing")
 		_, list := f.List(t, "nothing")

@@ -8,38 +8,48 @@ import (
 )
 
 // Harness is what a driver's test hands to the suite. All but Open may be
-// zero; a check that lacks what it needs counts as skipped.
+// zero; a check that lacks what it needs counts as skipped. Its functions are
+// called from several goroutines when Parallel is more than one.
 type Harness struct {
-	// Open opens one more backend on the same provider.
+	// Open opens one more backend on the same provider, which knows nothing of
+	// the others but what the provider shows: it stands for another process.
+	// The suite closes it.
 	Open func(ctx context.Context) (driver.Backend, error)
 
 	// Owner is the owner fact of every sandbox that the suite makes, so that
-	// Leftovers can tell them from others'; empty means "drivertest".
+	// Leftovers can tell them from others'; empty means "drivertest". Make it
+	// unique to the run where several use one provider.
 	Owner string
 
-	// Image is what the sandboxes run; empty means the backend's default.
+	// Image is what the sandboxes run, as driver.ParseImage accepts it; empty
+	// means the backend's default.
 	Image string
 
-	// Programs says the probes on that image; nil means Shell.
+	// Programs says the probes on that image; nil means Shell, which needs sh,
+	// coreutils and python3 in it.
 	Programs Programs
 
 	// Canary is a place on the network that is alive.
 	Canary Canary
 
-	// Leftovers looks past the driver for everything of ours that is left at
-	// the provider, one line each.
+	// Leftovers looks past the driver for everything that carries Owner and is
+	// left at the provider (sandboxes, volumes, networks, helpers), one line
+	// each. It is asked last, until it is empty or ten seconds have passed.
 	Leftovers func(ctx context.Context) ([]string, error)
 
 	// Traces looks past the driver for everything that the provider shows of
-	// a sandbox, its configuration and logs above all.
+	// a sandbox that runs: its configuration, logs, events and processes.
+	// What it gives is searched for secrets.
 	Traces func(ctx context.Context, id string) ([]byte, error)
 
 	// Kernel tells, past the driver, what the "kernel" probe prints on the
-	// host that the sandboxes run on.
+	// host that the sandboxes run on: with Shell, its
+	// /proc/sys/kernel/random/boot_id.
 	Kernel func(ctx context.Context) (string, error)
 
 	// Parallel is how many checks Examine runs at once; zero is one. Checks
-	// of time and load are only as good as the machine has room.
+	// of time and load are only as good as the machine has room. Run ignores
+	// it.
 	Parallel int
 
 	// MaySkip says why checks may be skipped. First-party drivers leave it
@@ -47,7 +57,9 @@ type Harness struct {
 	MaySkip string
 }
 
-// Canary answers every TCP connection with a line of text.
+// Canary answers every TCP connection with a line of text. It stands where a
+// sandbox would reach it if nothing held: beside it on the provider's default
+// network, or on the internet.
 type Canary struct {
 	Addr string // "address:port", an IP address
 	Host string // "name:port" of the same place; needed for host rules only
@@ -68,6 +80,7 @@ const (
 	Pwd        Probe = "pwd"          // the working directory
 	Exit       Probe = "exit"         // CODE
 	Raise      Probe = "raise"        // TERM: end by that signal
+	Swallow    Probe = "swallow"      // read stdin to its end, print how many bytes came
 	Copy       Probe = "cat"          // stdin, or FILE, to stdout
 	Both       Probe = "both"         // OUT ERR: to stdout and stderr
 	Bytes      Probe = "bytes"        // all 256 of them
@@ -98,7 +111,7 @@ const (
 
 // Probes lists every probe that has a program, for who writes a table.
 func Probes() []Probe {
-	return []Probe{Args, Getenv, Environ, Hash, Pwd, Exit, Raise, Copy, Both, Bytes, Flood, Count, Hang, Stubborn, Deaf, Beat, Daemon, Jobs, Leave,
+	return []Probe{Args, Getenv, Environ, Hash, Pwd, Exit, Raise, Swallow, Copy, Both, Bytes, Flood, Count, Hang, Stubborn, Deaf, Beat, Daemon, Jobs, Leave,
 		Write, Link, Fifo, Fetch, Resolve, Fork, Hog, Fill, Burn, Status, Cmdlines, Kernel}
 }
 

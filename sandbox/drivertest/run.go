@@ -31,5 +31,5 @@ func Run(t *testing.T, h Harness) {
 			}
 		})
 	}
-	t.Logf("%s: %s", b.Info().Name, Summary(results))
+	t.Logf("%s: %s, of %d checks in all", b.Info().Name, Summary(results), len(Checks()))
 }

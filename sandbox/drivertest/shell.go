@@ -13,6 +13,7 @@ func Shell() Programs {
 		Exit:     sh(`exit "$1"`),
 		Raise:    sh(`kill -"$1" $$`),
 		Copy:     {"cat"},
+		Swallow:  {"wc", "-c"},
 		Both:     sh(`printf %s "$1"; printf %s "$2" >&2`),
 		Bytes:    py("import sys\nsys.stdout.buffer.write(bytes(range(256)))"),
 		Flood:    sh(`exec head -c "$1" /dev/zero`),

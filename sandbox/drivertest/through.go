@@ -98,7 +98,7 @@ func (t *trial) daemon(ctx context.Context, s *sandbox.Sandbox, file string) (*s
 	if !ok {
 		return nil, errors.New("the sandbox has none of the driver's in it")
 	}
-	return p, t.beats(inner, file)
+	return p, t.beats(inner, file) //nolint:contextcheck // a trial is a context, and the program's own may end first
 }
 
 // truly fails unless err is the context's error and nothing else, as package

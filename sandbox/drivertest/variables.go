@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 
@@ -144,11 +145,9 @@ var variables = []Check{
 var labels = []Check{
 	{Name: "labels: names and values come back as they were given, up to their limits", Func: with(func(t *trial) error {
 		spec := t.spec()
-		for k, v := range map[string]string{
+		maps.Copy(spec.Labels, map[string]string{
 			"empty": "", "a": "b", strings.Repeat("k", 63): strings.Repeat("v", 256), "example.com/a_b-c.D": `!"#$%&'()*+,-./:;<=>?@[\]^_{|}~` + "`", "spaces": "  a  b ", "number": "1", "yes": "true",
-		} {
-			spec.Labels[k] = v
-		}
+		})
 		s, err := t.createFrom(spec)
 		if err != nil {
 			return err

@@ -13,7 +13,8 @@
 //	echo, args, both OUT ERR, write-stderr   say what they were given
 //	env, environ, getenv NAME, sha256 [NAME] say what they see
 //	pwd, cmdlines                            and where, and who else runs
-//	cat [FILE…], bytes, flood N, count N, yes produce output
+//	cat [FILE…], swallow                     read, and give it back or not
+//	bytes, flood N, count N, yes             produce output
 //	hang, stubborn, sleep S, spin, deaf      go on until they are ended
 //	spawn-daemon FILE, spawn-job FILE        leave something behind,
 //	beat FILE, leave                         or are left

@@ -67,7 +67,7 @@ func (f files) wrap(op, name string, err error) error {
 type readOnly struct{}
 
 func (readOnly) Error() string        { return syscall.EROFS.Error() }
-func (readOnly) Is(target error) bool { return target == fs.ErrPermission || target == syscall.EROFS } //nolint:errorlint // the words themselves
+func (readOnly) Is(target error) bool { return target == fs.ErrPermission || target == syscall.EROFS }
 
 func (f files) Open(ctx context.Context, name string) (io.ReadCloser, driver.FileInfo, error) {
 	var info driver.FileInfo

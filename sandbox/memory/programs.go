@@ -70,6 +70,7 @@ func vocabulary() map[string]program {
 		"getenv":       {1, getenv},
 		"sha256":       {0, hash},
 		"pwd":          {0, func(t *task, _ []string) int { return t.out(t.dir + "\n") }},
+		"swallow":      {0, swallow},
 		"cat":          {0, cat},
 		"bytes":        {0, allBytes},
 		"flood":        {1, flood},
@@ -204,6 +205,22 @@ func (t *task) copyStdin(w io.Writer) error {
 			return err
 		}
 	}
+}
+
+func swallow(t *task, _ []string) int {
+	var n counter
+	if t.copyStdin(&n) != nil {
+		return 1
+	}
+	return t.out(fmt.Sprintf("%d\n", n))
+}
+
+// counter counts what is written to it.
+type counter int64
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
 }
 
 type stdout struct{ *task }

@@ -71,7 +71,7 @@ var files = []Mutant{
 		Fails: []string{
 			"kill: the files of what has ended are gone, open ones too",
 			"files: a file appears whole, or not at all",
-			"files: what does not exist is fs.ErrNotExist",
+			"files: what does not exist is fs.ErrNotExist (M97)",
 			"files: names are made, moved and removed",
 			"files: a name that cannot be one is refused by name",
 			"files: a directory is no file, and a file no directory",

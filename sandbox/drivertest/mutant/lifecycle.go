@@ -24,7 +24,7 @@ var lifecycle = []Mutant{
 			"kill: what was handed out before says gone afterwards, and never hangs (M175)",
 			"kill: the files of what has ended are gone, open ones too",
 			"cancel: a sandbox's kill is done, or can be asked again (M113)",
-			"run: a sandbox that somebody else ended is gone, which is no timeout",
+			"run: a sandbox that somebody else ended is gone, which is no timeout and no success (M50, M51)",
 			"run: the one call gives the result and leaves nothing",
 			"run: the one call leaves nothing, wherever it is cut off (M112)",
 			"close: it outlives its caller's context and takes everything with it",
