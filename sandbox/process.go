@@ -112,6 +112,11 @@ func (p *Process) Output() iter.Seq2[Chunk, error] {
 
 func (p *Process) recv() (Chunk, error) {
 	c, err := p.p.Recv(p.ctx)
+	if errors.Is(err, io.EOF) && p.ctx.Err() != nil {
+		// What ended the output may be the kill that the end of ctx caused:
+		// nobody is to take that for the program's own end.
+		err = p.ctx.Err()
+	}
 	switch c.Stream {
 	case Stdout:
 		p.stdout += int64(len(c.Data))

@@ -158,6 +158,9 @@ var exec = []Check{
 		if !errors.Is(err, context.Canceled) || driver.CodeOf(err) != "" {
 			return fmt.Errorf("%v (code %q), want the context's own error", err, driver.CodeOf(err))
 		}
+		if err := t.pause(quiet); err != nil { // time to beat
+			return err
+		}
 		out, err := t.run(s, t.cmd(Copy, "/tmp/beat"))
 		if err == nil && out.exit.Code == 0 {
 			err = errors.New("it ran")

@@ -47,7 +47,7 @@ var joining = []Check{
 	})},
 	{Name: "detach: a detached sandbox ends at its deadline, though nobody owns it", Capability: driver.CanDetach, Kind: Proof, Func: with(func(t *trial) error {
 		spec := t.spec()
-		spec.Detached, spec.Lifetime = true, 2*time.Second
+		spec.Detached, spec.Lifetime = true, 3*time.Second
 		var id string
 		err := t.second(func(b driver.Backend) error {
 			s, err := b.Create(t, spec)

@@ -136,6 +136,7 @@ var exec = []Mutant{
 			return p, err
 		}}),
 		Fails: []string{
+			"exec: a cancelled start starts nothing and says so plainly",
 			"cancel: a start leaves nothing, wherever it is cut off (M176)",
 		},
 	},
