@@ -225,7 +225,7 @@ func plain(v attr.Value) (any, error) {
 	case types.Dynamic:
 		return plain(v.UnderlyingValue())
 	}
-	return nil, fmt.Errorf("a parameter cannot be a %s", v.Type(context.Background()))
+	return nil, fmt.Errorf("a parameter cannot be a %T", v)
 }
 
 // report puts the problems of a configuration on its attributes.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -251,7 +252,7 @@ func TestAccTheFloorHoldsWhateverThePolicyBlockSays(t *testing.T) {
 		"verify JWT signature": policy.FloorKeyVariable + "=" + string(newSigner(t).public),
 		policy.FloorVariable:   policy.FloorVariable + "=",
 	} {
-		w.Env = append(env[:len(env):len(env)], set)
+		w.Env = append(slices.Clip(env), set)
 		expect(t, w.Deny(t, "plan", "-no-color"), name)
 	}
 }

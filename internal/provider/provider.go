@@ -4,12 +4,14 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/estate"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/backend"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/networkpolicy"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/policyfindings"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/reaperschedule"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/sandbox"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/site"
@@ -44,7 +46,10 @@ func New(opts Options) provider.Provider {
 
 type sandboxioProvider struct{ opts Options }
 
-var _ provider.ProviderWithValidateConfig = (*sandboxioProvider)(nil)
+var (
+	_ provider.ProviderWithValidateConfig = (*sandboxioProvider)(nil)
+	_ provider.ProviderWithFunctions      = (*sandboxioProvider)(nil)
+)
 
 func (p *sandboxioProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName, resp.Version = "sandboxio", p.opts.Version
@@ -95,5 +100,9 @@ func (p *sandboxioProvider) Resources(context.Context) []func() resource.Resourc
 }
 
 func (p *sandboxioProvider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{backend.NewDataSource}
+	return []func() datasource.DataSource{backend.NewDataSource, policyfindings.NewDataSource}
+}
+
+func (p *sandboxioProvider) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{policyfindings.NewFunction}
 }

@@ -97,7 +97,7 @@ func same(name string) string { return name }
 func TestAccTheExamplesOfTheDocumentationAreValid(t *testing.T) {
 	t.Parallel()
 	w := acctest.NewProcessWorkspace(t, "")
-	for _, dir := range []string{"resources/sandboxio_template", "resources/sandboxio_network_policy", "resources/sandboxio_reaper_schedule", "resources/sandboxio_sandbox", "data-sources/sandboxio_backend"} {
+	for _, dir := range []string{"resources/sandboxio_template", "resources/sandboxio_network_policy", "resources/sandboxio_reaper_schedule", "resources/sandboxio_sandbox", "data-sources/sandboxio_backend", "data-sources/sandboxio_policy_findings", "functions/policy_findings"} {
 		module(t, w, "../../examples/"+dir, func(name string) string {
 			if strings.HasPrefix(name, "import-by-identity") {
 				return "" // newer than the oldest terraform

@@ -19,7 +19,20 @@ type (
 		Provider    schemaJSON              `json:"provider"`
 		Resources   map[string]schemaJSON   `json:"resource_schemas"`
 		DataSources map[string]schemaJSON   `json:"data_source_schemas"`
+		Functions   map[string]functionJSON `json:"functions"`
 		Identities  map[string]identityJSON `json:"resource_identity_schemas"`
+	}
+	functionJSON struct {
+		Description string          `json:"description,omitempty"`
+		Summary     string          `json:"summary,omitempty"`
+		ReturnType  json.RawMessage `json:"return_type"`
+		Parameters  []parameterJSON `json:"parameters,omitempty"`
+	}
+	parameterJSON struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		IsNullable  bool            `json:"is_nullable,omitempty"`
+		Type        json.RawMessage `json:"type"`
 	}
 	schemaJSON struct {
 		Version int64     `json:"version"`
@@ -90,6 +103,9 @@ func schemas(ctx context.Context, server tfprotov6.ProviderServer) (document, er
 			return document{}, err
 		}
 	}
+	if out.Functions, err = functions(resp.Functions); err != nil {
+		return document{}, err
+	}
 	ids, err := server.GetResourceIdentitySchemas(ctx, &tfprotov6.GetResourceIdentitySchemasRequest{})
 	if err != nil {
 		return document{}, err
@@ -106,6 +122,29 @@ func schemas(ctx context.Context, server tfprotov6.ProviderServer) (document, er
 		out.Identities[n] = id
 	}
 	return document{FormatVersion: "1.0", Schemas: map[string]providerJSON{name: out}}, nil
+}
+
+func functions(all map[string]*tfprotov6.Function) (map[string]functionJSON, error) {
+	out := map[string]functionJSON{}
+	for n, f := range all {
+		if f.VariadicParameter != nil {
+			return nil, fmt.Errorf("%s: a variadic parameter is not written yet", n)
+		}
+		j := functionJSON{Description: f.Description, Summary: f.Summary}
+		var err error
+		if j.ReturnType, err = typeOf(f.Return.Type); err != nil {
+			return nil, err
+		}
+		for _, p := range f.Parameters {
+			t, err := typeOf(p.Type)
+			if err != nil {
+				return nil, err
+			}
+			j.Parameters = append(j.Parameters, parameterJSON{Name: p.Name, Description: p.Description, IsNullable: p.AllowNullValue, Type: t})
+		}
+		out[n] = j
+	}
+	return out, nil
 }
 
 func schema(s *tfprotov6.Schema) (schemaJSON, error) {

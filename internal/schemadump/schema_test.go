@@ -42,6 +42,9 @@ func TestTheDumpIsReadByTerraformsOwnReader(t *testing.T) {
 	if start == nil || !start.Attributes["secrets_wo"].WriteOnly || start.NestingMode != tfjson.SchemaNestingModeSingle {
 		t.Errorf("start is %+v", start)
 	}
+	if f := p.Functions["policy_findings"]; f == nil || f.Summary == "" || !f.ReturnType.IsListType() || len(f.Parameters) != 1 || f.Parameters[0].Name != "manifest" {
+		t.Errorf("the function is %+v", f)
+	}
 	if p.ConfigSchema.Block.NestedBlocks["docker"] == nil {
 		t.Error("the provider's blocks are lost")
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -237,6 +238,23 @@ func TestAccAnImportRefusesWhatIsNotOurs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Whoever made it, an import is judged like a creation.
+func TestAccAnImportOfWhatThePolicyDeniesNamesTheRule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	rt := sandbox.New(w.backend, sandbox.Options{Unguarded: "a test of what Terraform refuses"})
+	tpl := sandbox.Template{Name: "old", Image: "python:3.12", Lifetime: 700 * time.Hour}
+	sb, err := rt.Create(t.Context(), sandbox.Spec{Template: &tpl, Detached: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(resource.TestStep{Config: block(""), ResourceName: at, ImportState: true, ImportStateId: "memory/" + sb.ID(),
+		ExpectError: regexp.MustCompile(`SBX-IMG-001`)})
+	if err := sb.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestAccBadInputIsRefusedOnItsAttribute(t *testing.T) {

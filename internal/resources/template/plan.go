@@ -94,7 +94,7 @@ func (r *templateResource) settle(ctx context.Context, m *model, e expanded, rep
 		info = b.Info()
 		enforced.Isolation = info.Isolation
 		if e.known() {
-			p, err := check(ctx, b, e.template)
+			p, err := Check(ctx, b, e.template)
 			if err != nil { // what the policy has to say is still worth hearing
 				report.Error("The backend cannot enforce this", written(e.template, err))
 				ok = false
@@ -119,9 +119,9 @@ func (r *templateResource) settle(ctx context.Context, m *model, e expanded, rep
 	return true
 }
 
-// check asks the backend how it would enforce the template, without I/O. The
+// Check asks the backend how it would enforce the template, without I/O. The
 // policy is asked apart, since it judges what is written.
-func check(ctx context.Context, b driver.Backend, t sandbox.Template) (driver.Plan, error) {
+func Check(ctx context.Context, b driver.Backend, t sandbox.Template) (driver.Plan, error) {
 	rt := sandbox.New(b, sandbox.Options{Unguarded: "a template is judged apart from the check of what the backend can enforce"})
 	return rt.Check(ctx, sandbox.Spec{Template: &t})
 }
