@@ -53,6 +53,7 @@ func TestImportRules(t *testing.T) {
 		{"only the provider's side knows Terraform's plugin libraries", "internal/cli/a.go", "github.com/hashicorp/terraform-plugin-framework/types", "github.com/hashicorp/terraform-json"},
 		{"what is said of an allowlist is said by the driver contract alone", "internal/egress/a.go", "./policy", "./sandbox/driver"},
 		{"what is said of an allowlist is said by the driver contract alone", "internal/egress/a.go", "golang.org/x/net/idna", "net/netip"},
+		{"the gateway reads hostile bytes with few libraries", "internal/egress/gateway/a.go", "github.com/miekg/dns", "golang.org/x/net/dns/dnsmessage"},
 		{"only the provider knows its resources", "internal/cli/a.go", "./internal/resources/template", "./internal/estate"},
 	}
 	tested := map[string]bool{}

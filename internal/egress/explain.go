@@ -47,7 +47,7 @@ func (p *Policy) Explain(r Request) Explanation {
 	case Protected:
 		by, _ := p.protectedBy(r.Addr)
 		e.Text = fmt.Sprintf("%s is a %s address, which is opened only by a rule for %s or a part of it", r.Addr, by.Class, by.Prefix)
-	case Malformed:
+	default: // Malformed; the others are the gateway's to say
 		e.Fix = `ask for a full host name or an address, and a port, as "example.com:443" or "[2001:db8::1]:443"`
 	}
 	return e

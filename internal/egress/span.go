@@ -74,6 +74,9 @@ func (s Spans) Overlaps(p netip.Prefix) bool {
 	return !slices.Equal(all.Minus(s), all)
 }
 
+// Union gives the addresses of all.
+func Union(all ...Spans) Spans { return slices.Concat(all...).merged() }
+
 // Minus gives the addresses of s that are not in t.
 func (s Spans) Minus(t Spans) Spans {
 	var out Spans

@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
+)
+
+// Router takes the connections of a program that knows nothing of it, turned
+// aside on their way to ports of rules for hosts. A connection goes on to the
+// address that it was meant for, if it names, by TLS or HTTP/1, a host that a
+// rule allows on the port, and if that address was resolved for that host.
+type Router struct {
+	gate
+	pins *Pins
+}
+
+// RouterOptions are what a Router is made of. All are required but Conns.
+type RouterOptions struct {
+	Policy  *egress.Policy
+	Pins    *Pins
+	Denials egress.Denials
+	Dial    Dial
+	Conns   int // at a time; 0 = 10,000
+}
+
+// NewRouter makes a Router.
+func NewRouter(o RouterOptions) *Router {
+	if o.Conns == 0 {
+		o.Conns = 10_000
+	}
+	return &Router{newGate(o.Policy, o.Denials, o.Dial, o.Conns), o.Pins}
+}
+
+// Serve relays one connection that was meant for to, and returns when it is
+// over; it closes client. It is safe for concurrent use.
+func (r *Router) Serve(ctx context.Context, client net.Conn, to netip.AddrPort) {
+	defer client.Close()
+	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
+	if !r.enter() {
+		r.deny(authority{}, to.Addr(), to.Port(), egress.Capacity)
+		return
+	}
+	defer r.leave()
+	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
+	defer stop()
+	var o opening
+	var err error
+	r.listen(ctx, func() { o, err = readOpening(client, bufio.NewReader(client)) })
+	if ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		err = r.allow(o.to, to)
+	}
+	if err != nil {
+		if !silent(o, err) {
+			r.deny(o.to, to.Addr(), to.Port(), o.refuse(client, err))
+		}
+		return
+	}
+	server, err := r.connect(ctx, to)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.deny(o.to, to.Addr(), to.Port(), egress.Unreachable)
+		}
+		return
+	}
+	defer server.Close()
+	err = relay(ctx, client, server, func() error { return o.send(server, to.Port()) })
+	if f, ok := errors.AsType[*Refusal](err); ok {
+		r.deny(o.to, to.Addr(), to.Port(), f.Reason)
+	}
+}
+
+// silent reports whether the client went away without a word, which is no
+// attempt at anything.
+func silent(o opening, err error) bool {
+	_, refused := errors.AsType[*Refusal](err)
+	return o.kind == 0 && !refused && reasonOf(err, "") == ""
+}
+
+// allow checks what a connection named against where it goes.
+func (r *Router) allow(named authority, to netip.AddrPort) error {
+	if named.port != 0 && named.port != to.Port() {
+		return refuse(egress.OtherHost, "the port it names is another one")
+	}
+	if named.addr.IsValid() && named.addr != to.Addr() {
+		return refuse(egress.OtherHost, "the address it names is another one")
+	}
+	d := r.policy.Decide(egress.Request{Host: named.host, Addr: to.Addr(), Port: to.Port()})
+	switch {
+	case !d.Allowed:
+		return refuse(d.Reason, "")
+	case named.host != "" && !r.pins.Has(named.host, to.Addr(), time.Now()):
+		return refuse(egress.Unpinned, "")
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package gateway
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
+)
+
+// opening is what a client says first, read until it has named its host.
+type opening struct {
+	kind  byte // its first
+	to    authority
+	tls   []byte // the ClientHello
+	first *head  // or the first request
+	rest  *bufio.Reader
+}
+
+// readOpening reads the first words of a client, within FirstWords. r reads
+// from client.
+func readOpening(client net.Conn, r *bufio.Reader) (opening, error) {
+	_ = client.SetReadDeadline(time.Now().Add(FirstWords))
+	o, err := open(r)
+	if err == nil {
+		err = client.SetReadDeadline(time.Time{})
+	}
+	return o, err
+}
+
+func open(r *bufio.Reader) (opening, error) {
+	o := opening{rest: r}
+	first, err := r.Peek(1)
+	if err != nil {
+		return o, err
+	}
+	o.kind = first[0]
+	switch {
+	case o.kind == recordHandshake:
+		hello, err := ReadHello(r)
+		o.to.host, o.tls = hello.ServerName, hello.Raw
+		return o, err
+	case o.isHTTP():
+		h, err := readHead(r)
+		if err != nil {
+			return o, whole(err)
+		}
+		o.first, o.to = h, h.to
+		if h.method == methodTunnel {
+			return o, refuse(egress.Upgrade, "CONNECT to what is no proxy")
+		}
+		return o, nil
+	}
+	return o, refuse(egress.Protocol, "")
+}
+
+func (o opening) isHTTP() bool { return o.kind >= 'A' && o.kind <= 'Z' }
+
+// refuse tells the client, in its own protocol, why it is refused, and gives
+// the reason.
+func (o opening) refuse(client net.Conn, err error) egress.Reason {
+	switch {
+	case o.kind == recordHandshake:
+		why := reasonOf(err, egress.BadTLS)
+		tell(client, denied)
+		return why
+	case o.isHTTP():
+		why := reasonOf(err, egress.BadHTTP)
+		tell(client, answerOf("403 Forbidden", why))
+		return why
+	}
+	return reasonOf(err, egress.Protocol)
+}
+
+// send passes on what the client says: of TLS everything, of HTTP request by
+// request, each checked before its first byte leaves, and each to the host of
+// the first. port is what a request means that names none.
+func (o *opening) send(server net.Conn, port uint16) error {
+	if o.first == nil {
+		if _, err := server.Write(o.tls); err != nil {
+			return err
+		}
+		o.tls = nil // it may be 64 KiB, and the connection may last
+		_, err := io.Copy(server, o.rest)
+		return err
+	}
+	for h := o.first; ; {
+		if err := h.send(server, false); err != nil {
+			return err
+		}
+		if err := h.sendBody(server, o.rest); err != nil {
+			return err
+		}
+		next, err := readHead(o.rest)
+		switch {
+		case err == io.EOF: //nolint:errorlint // only itself is an end between requests
+			return nil
+		case err != nil:
+			return err
+		case next.method == methodTunnel:
+			return refuse(egress.Upgrade, "CONNECT to what is no proxy")
+		case !next.to.same(o.first.to, port):
+			return refuse(egress.OtherHost, "a later request on the connection")
+		}
+		h = next
+	}
+}
