@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/cli"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/audit"
-	"go.yaml.in/yaml/v3"
 )
 
 func TestMain(m *testing.M) {

@@ -198,6 +198,10 @@ func (s *Source) provider() provider {
 	var out provider
 	seen := false
 	root := s.modules[""]
+	if root == nil {
+		return providerOf(node{})
+	}
+	root.parse()
 	for _, b := range root.providers {
 		if b.Labels[0] != "sandboxio" {
 			continue

@@ -84,7 +84,7 @@ func mask(line string, all bool) string {
 		b.WriteString(`"` + content + `"`)
 		rest = after
 	}
-	if all && quotes == 0 && !strings.ContainsAny(line, "={[") {
+	if all && quotes == 0 && strings.TrimSpace(line) != "" && !strings.ContainsAny(line, "={[") {
 		return hidden
 	}
 	return b.String()
@@ -95,7 +95,7 @@ func mask(line string, all bool) string {
 func bare(s string) string {
 	for w := range strings.FieldsSeq(s) {
 		if policy.LooksSecret(w) {
-			return " " + hidden + " "
+			s = strings.ReplaceAll(s, w, hidden)
 		}
 	}
 	return s
