@@ -388,3 +388,31 @@ func FuzzQuantity(f *testing.F) {
 		}
 	})
 }
+
+func TestAPolicyBlockThatMakesTheJudgeMilderIsToldOf(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"provider \"sandboxio\" {\n policy {\n mode = \"advise\"\n }\n}":             "policy.mode",
+		"provider \"sandboxio\" {\n policy {\n mode = var.mode\n }\n}":               "policy.mode",
+		"provider \"sandboxio\" {\n policy {\n waivers = [{ id = \"x\" }]\n }\n}":    "policy.waivers",
+		"provider \"sandboxio\" {\n policy {\n waivers = { x = {} }\n }\n}":          "policy.waivers",
+		"provider \"sandboxio\" {\n policy {\n params = { max_pids = 9 }\n }\n}":     "policy.params",
+		"provider \"sandboxio\" {\n policy {\n sources = { acme = \"x\" }\n }\n}":    "",
+		"provider \"sandboxio\" {\n policy {\n mode = \"enforce\"\n }\n}":            "",
+		"provider \"sandboxio\" {\n docker {}\n policy {\n mode = \"advise\"\n }\n}": "policy.mode",
+	} {
+		items, _ := read(t, write(t, map[string]string{"main.tf": text}), Options{})
+		got := ""
+		for _, i := range items {
+			for _, w := range i.Weakens {
+				got += w.Field
+				if p := i.Place(i.Parts[0], w.Field); p.Line == 0 {
+					t.Errorf("%s: no place for %s", text, w.Field)
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -37,9 +37,13 @@ func (e engine) item(s *Source) (i Item, ok bool) {
 	case "kubernetes":
 		p = r.kubernetesEngine(e.value)
 	case "sandboxio":
+		i.Weakens = r.weakenings(first(e.value.get("policy")))
 		block := first(e.value.get("docker"))
 		if block.isNull() {
-			return i, false
+			if len(i.Weakens) == 0 {
+				return i, false
+			}
+			break
 		}
 		p = r.dockerEngine(block.get("host"), block)
 		if p.Endpoint != nil && !block.get("plain").bool() {
@@ -51,12 +55,31 @@ func (e engine) item(s *Source) (i Item, ok bool) {
 	default:
 		return i, false
 	}
-	i = Item{Address: e.address(), Type: "provider", module: e.modules, name: e.name(), source: s, Problem: r.err()}
+	i = Item{Address: e.address(), Type: "provider", module: e.modules, name: e.name(), source: s, Problem: r.err(), Weakens: i.Weakens}
 	var hidden []string
 	secrets(e.value.value, e.value.secret, &hidden)
 	i.secrets = redact.New(hidden...)
 	i.Parts = []Part{r.part(policy.KindProvider, policy.Resource{Provider: p})}
 	return i, true
+}
+
+// weakenings are what a policy block says that makes the judge milder.
+func (r *reader) weakenings(block node) []Weakening {
+	var out []Weakening
+	add := func(name string, n node, message string) {
+		r.places["policy."+name] = n.path
+		out = append(out, Weakening{"policy." + name, message})
+	}
+	if mode := block.get("mode"); mode.isUnknown() || mode.str() != "" && mode.str() != "enforce" {
+		add("mode", mode, "the configuration has the provider warn where rules deny, or may")
+	}
+	if waivers := block.get("waivers"); waivers.isUnknown() || waivers.len()+len(waivers.keys()) > 0 {
+		add("waivers", waivers, "the configuration grants itself waivers, which do not count in a review")
+	}
+	if params := block.get("params"); params.isUnknown() || !params.isNull() {
+		add("params", params, "the configuration sets parameters of rules, which do not count in a review")
+	}
+	return out
 }
 
 // dockerEngine reads an endpoint, and whether one of the attributes that TLS

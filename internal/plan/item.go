@@ -23,10 +23,21 @@ type Item struct {
 	// judged does not pass.
 	Problem error
 
+	// Weakens is where the configuration under review weakens the policy that
+	// the provider would judge it by. The review's own policy is not weakened
+	// by it.
+	Weakens []Weakening
+
 	module  []string // names of the calls that lead to its module
 	name    string
 	secrets redact.Redactor
 	source  *Source
+}
+
+// Weakening is one such place.
+type Weakening struct {
+	Field   string // as Part.Attribute and Item.Place take it
+	Message string
 }
 
 // Part is one question to the policy.

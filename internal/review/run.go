@@ -146,7 +146,10 @@ func settings(f sandbox.Finding) Finding {
 }
 
 // unreadable is the rule for what cannot be judged.
-const unreadable = "SBX-POL-002"
+const (
+	unreadable = "SBX-POL-002"
+	weakened   = "SBX-POL-001" // and the one for settings that make it milder
+)
 
 func judge(ctx context.Context, p *plan.Plan, e *policy.Engine, item plan.Item, o Options) (a answer) {
 	add := func(part plan.Part, f sandbox.Finding) {
@@ -160,6 +163,14 @@ func judge(ctx context.Context, p *plan.Plan, e *policy.Engine, item plan.Item, 
 					f.Remediation = cmp.Or(f.Remediation, info.Remediation)
 					add(part, f)
 				}
+			}
+		}
+	}
+	for _, w := range item.Weakens {
+		for _, info := range e.Rules() {
+			if info.ID == weakened {
+				add(item.Parts[0], sandbox.Finding{Rule: info.ID, Title: info.Title, Severity: info.Severity, Effect: sandbox.Warn, Message: w.Message,
+					Path: w.Field, Remediation: info.Remediation, Page: info.Page})
 			}
 		}
 	}
