@@ -15,7 +15,7 @@ MIRROR  := $(HOME)/.terraform.d/plugins/registry.terraform.io/sandboxio/sandboxi
 LDFLAGS := -s -w -X main.version=$(VERSION) -X $(MODULE)/internal/guest.ReleaseDigest=sha256
 BUILD   := CGO_ENABLED=0 go build -trimpath
 
-.PHONY: help build guest demo test bench fuzz check check-fast generate install clean
+.PHONY: help build guest demo test bench bench-policy fuzz check check-fast generate install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench: ## the benchmarks, on the same daemon
 
 fuzz: ## every fuzzer for FUZZTIME (5m); FUZZ="words" narrows it
 	@scripts/fuzz.sh $(FUZZ)
+
+bench-policy: ## policy check against conftest, on the same plan and rules
+	@scripts/bench-policy.sh
 
 check: ## what CI runs, in its order
 	@scripts/check.sh

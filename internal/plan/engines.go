@@ -17,11 +17,11 @@ type engine struct {
 
 // address is what Terraform calls the provider's configuration.
 func (e engine) address() string {
-	out := ""
+	var out strings.Builder
 	for _, m := range e.modules {
-		out += "module." + m + "."
+		out.WriteString("module." + m + ".")
 	}
-	return out + "provider." + e.name()
+	return out.String() + "provider." + e.name()
 }
 
 func (e engine) name() string { return strings.TrimSuffix(e.kind+"."+e.alias, ".") }

@@ -97,7 +97,7 @@ func (m *files) parse() {
 				continue
 			}
 			for _, b := range content.Blocks {
-				name := b.Type
+				var name string
 				switch b.Type {
 				case "resource":
 					name = b.Labels[0] + "." + b.Labels[1]

@@ -38,7 +38,7 @@ func (s *stream) fill() error {
 	if s.end > 0 {
 		return nil
 	}
-	if s.err == io.EOF {
+	if errors.Is(s.err, io.EOF) {
 		s.err = io.ErrUnexpectedEOF
 	}
 	return s.err

@@ -26,7 +26,7 @@ func sample() *review.Report {
 				Path: "network.egress[0].cidr", Remediation: "List the networks.", Page: "https://example.com/SBX-NET-002.md",
 			},
 			Address: address, Type: "sandboxio_template", Attribute: "network_policy.egress[0].cidr", Fingerprint: "f-" + address + string(effect),
-			Place: plan.Place{File: "infra/main.tf", Line: 4, Column: 7, EndLine: 4, EndColumn: 25, Exact: true, Calls: []plan.Call{{File: "infra/root.tf", Line: 9}}},
+			Place:   plan.Place{File: "infra/main.tf", Line: 4, Column: 7, EndLine: 4, EndColumn: 25, Exact: true, Calls: []plan.Call{{File: "infra/root.tf", Line: 9}}},
 			Excerpt: []review.Line{{Number: 4, Text: `    { cidr = "0.0.0.0/0" }`, From: 7, To: 25}},
 		}
 	}

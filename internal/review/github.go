@@ -23,6 +23,7 @@ func (r *Report) GitHub(to io.Writer) error {
 			level = "error"
 		case sandbox.Unknown:
 			level = "notice"
+		case sandbox.Warn, sandbox.Waived, sandbox.Allow:
 		}
 		at := ""
 		if p := f.Place; p.File != "" {

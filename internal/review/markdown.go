@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
@@ -35,7 +36,7 @@ func (r *Report) Markdown(w io.Writer) error {
 		s.WriteString("\n| rule | where | what |\n|---|---|---|\n")
 		written := 0
 		for _, f := range r.Findings {
-			if !f.Counts() || !contains(effects, f.Effect) {
+			if !f.Counts() || !slices.Contains(effects, f.Effect) {
 				continue
 			}
 			row := f.row()
@@ -65,15 +66,6 @@ func (r *Report) Markdown(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func contains(all []sandbox.Decision, d sandbox.Decision) bool {
-	for _, e := range all {
-		if e == d {
-			return true
-		}
-	}
-	return false
 }
 
 func (f Finding) row() string {

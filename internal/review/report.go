@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/plan"
 	"github.com/sandboxio/terraform-provider-sandboxio/policy"
@@ -92,7 +93,8 @@ func (r *Report) silent() (known, waived int) {
 
 // Summary is one line.
 func (r *Report) Summary() string {
-	s := fmt.Sprintf("%s: %s judged by %s", r.Decision, count(r.Seen.Judged, "resource"), count(len(r.Rules), "rule"))
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s: %s judged by %s", r.Decision, count(r.Seen.Judged, "resource"), count(len(r.Rules), "rule"))
 	known, waived := r.silent()
 	for _, c := range []struct {
 		n    int
@@ -102,10 +104,10 @@ func (r *Report) Summary() string {
 		{r.Count(sandbox.Warn), "warned of"}, {waived, "waived"}, {known, "known before"},
 	} {
 		if c.n > 0 {
-			s += fmt.Sprintf(", %d %s", c.n, c.what)
+			fmt.Fprintf(&s, ", %d %s", c.n, c.what)
 		}
 	}
-	return s
+	return s.String()
 }
 
 func count(n int, what string) string {

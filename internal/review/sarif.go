@@ -171,6 +171,7 @@ func sarifResultOf(f Finding, rule int) sarifResult {
 	case sandbox.Unknown:
 		// Kind "open" must have the level "none", which alerts do not show.
 		out.Level, out.Properties = "note", map[string]any{"undecided": true}
+	case sandbox.Warn, sandbox.Waived, sandbox.Allow:
 	}
 	if f.Known {
 		out.Baseline = "unchanged"

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
@@ -100,12 +101,13 @@ func (f Finding) at() string {
 	if f.Place.File == "" {
 		return ""
 	}
-	s := fmt.Sprintf("%s:%d:%d", line(f.Place.File), f.Place.Line, f.Place.Column)
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s:%d:%d", line(f.Place.File), f.Place.Line, f.Place.Column)
 	if !f.Place.Exact {
-		s += " (nearest)"
+		s.WriteString(" (nearest)")
 	}
-	for i := len(f.Place.Calls) - 1; i >= 0; i-- {
-		s += fmt.Sprintf(", called at %s:%d", line(f.Place.Calls[i].File), f.Place.Calls[i].Line)
+	for _, c := range slices.Backward(f.Place.Calls) {
+		fmt.Fprintf(&s, ", called at %s:%d", line(c.File), c.Line)
 	}
-	return s
+	return s.String()
 }
