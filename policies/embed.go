@@ -2,9 +2,11 @@
 // they see. Package policy compiles and runs them.
 //
 // Each rule has a folder of its own, <category>/<rule>, with the rule, its
-// tests, and examples that are judged through the whole engine. Its package is
-// sandboxio.<category>.<rule>, its METADATA says what it is for, and
-// docs/policies has a page made from both.
+// tests, and examples: inputs that are judged through the whole engine, and a
+// good and a bad configuration that Terraform plans, or that is reviewed if it
+// is of somebody else's resources. Its package is sandboxio.<category>.<rule>,
+// its METADATA says what it is for, and docs/policies has a page made from all
+// of it.
 package policies
 
 import "embed"

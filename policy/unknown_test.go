@@ -283,15 +283,23 @@ func FuzzJudge(f *testing.F) {
 		if unknown != "" {
 			in.Unknown = []string{unknown}
 		}
-		v, err := e.Judge(t.Context(), in)
-		if err != nil {
-			if v.Decision != sandbox.Failed {
-				t.Errorf("%v, yet %s", err, v.Decision)
+		c := goodContainer()
+		c.Image, c.Restart, c.Command, c.Files = r.Image, &value, []string{value, host}, r.Env
+		c.Process.User, c.Process.Runtime, c.Process.CapAdd, c.Process.Sysctls = &value, &name, []string{name}, []string{value}
+		c.Mounts = []Mount{{Type: text(name), Source: &value, Propagation: &host}}
+		c.Network = Network{Default: &name, Publish: []Publish{{Port: &port, HostIP: &cidr}}, DNS: []string{host}}
+		c.Provider.Endpoint = &value
+		for _, in := range []Input{in, {Kind: KindContainer, Stage: StageFile, Resource: c, Unknown: in.Unknown}} {
+			v, err := e.Judge(t.Context(), in)
+			if err != nil {
+				if v.Decision != sandbox.Failed {
+					t.Errorf("%v, yet %s", err, v.Decision)
+				}
+				continue
 			}
-			return
-		}
-		if v.Decision == sandbox.Failed || len(v.Rules) == 0 {
-			t.Errorf("%s %+v", v.Decision, v.Findings)
+			if v.Decision == sandbox.Failed || len(v.Rules) == 0 {
+				t.Errorf("%s %+v", v.Decision, v.Findings)
+			}
 		}
 	})
 }
