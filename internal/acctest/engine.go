@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -117,7 +118,8 @@ func Leaves(t *testing.T, host, label, value string) {
 }
 
 // Ask is one request to the engine's own interface, for what only it can say.
-func Ask(t *testing.T, host, method, path string) []byte {
+// A body is JSON.
+func Ask(t *testing.T, host, method, path string, body ...string) []byte {
 	t.Helper()
 	u, err := url.Parse(host)
 	if err != nil {
@@ -132,9 +134,12 @@ func Ask(t *testing.T, host, method, path string) []byte {
 	}}}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // also in a cleanup
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, "http://engine"+path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, method, "http://engine"+path, strings.NewReader(strings.Join(body, "")))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := c.Do(req)
 	if err != nil {

@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -195,4 +197,53 @@ func exists(t *testing.T, host, id string) bool {
 	t.Helper()
 	answer := acctest.Ask(t, host, "GET", "/containers/json?all=true&filters="+url.QueryEscape(`{"id":["`+id+`"]}`))
 	return string(bytes.TrimSpace(answer)) != "[]"
+}
+
+// What somebody else made is refused whatever its labels say; what we made is
+// judged like a creation.
+func TestAccEngineAnImportIsOfOurOwnAndJudged(t *testing.T) {
+	t.Parallel()
+	host, image := acctest.Engine(t)
+	acctest.Leaves(t, host, "test", t.Name())
+	config := engineConfig(host, image, t.Name(), `  lifetime = "5m"`)
+	w := acctest.NewWorkspace(t, sandboxio.Options{}, config)
+	refused := func(id, want string) {
+		t.Helper()
+		w.Write(t, "import.tf", fmt.Sprintf("import {\n  to = sandboxio_sandbox.s\n  id = %q\n}\n", "docker/"+id))
+		if out := w.Deny(t, "plan", "-no-color"); !strings.Contains(out, want) {
+			t.Errorf("the import does not say %q:\n%s", want, out)
+		}
+	}
+	for _, labels := range []string{`{}`, `{"sandboxio.managed":"true","sandboxio.role":"sandbox","sandboxio.template":"sha256:0"}`} {
+		var made struct{ ID string }
+		if err := json.Unmarshal(acctest.Ask(t, host, "POST", "/containers/create", fmt.Sprintf(`{"Image":%q,"Cmd":["sleep","60"],"Labels":%s}`, image, labels)), &made); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { acctest.Ask(t, host, "DELETE", "/containers/"+made.ID+"?force=true") })
+		acctest.Ask(t, host, "POST", "/containers/"+made.ID+"/start")
+		refused(made.ID, "Code: not-found")
+	}
+
+	rt, err := acctest.Estate(t, host).Runtime(t.Context(), "docker", sandbox.Options{Unguarded: "a test of what Terraform refuses"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tpl := sandbox.Template{Name: "old", Image: image, Lifetime: 5 * time.Minute}
+	sb, err := rt.Create(t.Context(), sandbox.Spec{Template: &tpl, Detached: true, Labels: map[string]string{"test": t.Name()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := acctest.Lifetimes(t, 60)
+	rule, err := os.ReadFile(filepath.Join(dir, "rule.rego"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "rule.rego"), bytes.Replace(rule, []byte("[template]"), []byte("[sandbox]"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.Write(t, "main.tf", strings.Replace(config, "  docker {", fmt.Sprintf("  policy {\n    sources = { strict = %q }\n  }\n  docker {", dir), 1))
+	refused(sb.ID(), "Error: ACME-001")
+	if err := sb.Close(); err != nil {
+		t.Error(err)
+	}
 }
