@@ -70,14 +70,14 @@ export TF_ACC_TERRAFORM_PATH
 tested=0
 scripts/leaks.sh snapshot "$work/before"
 if [ "${1:-}" = bench ]; then
-	go test -count=1 -tags dockertest -timeout 20m -run '^$' -bench . -benchmem ./... 8>&- || tested=$?
+	go test -count=1 -tags dockertest -timeout 45m -run '^$' -bench . -benchmem ./... 8>&- || tested=$?
 else
 	# pipefail joins go test's own exit code to the count: a crash of go must not
 	# pass because the tests it got to did.
 	{
 		go test -C tools -race -count=1 -json ./... 2>&1
 		ours=$?
-		go test -race -count=1 -json -tags dockertest -timeout 20m ./... 2>&1
+		go test -race -count=1 -json -tags dockertest -timeout 45m ./... 2>&1
 		exit $((ours | $?))
 	} 8>&- | "$work/testcount" || tested=$?
 fi
