@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -187,7 +188,11 @@ func (s Seen) Nothing() error {
 	if s.Changes > 0 {
 		var kinds []string
 		for _, k := range slices.Sorted(maps.Keys(s.Types)) {
-			kinds = append(kinds, fmt.Sprintf("%s (%d)", k, s.Types[k]))
+			shown := k
+			if !isName(k) {
+				shown = strconv.QuoteToASCII(k) // nobody has checked what a plan says
+			}
+			kinds = append(kinds, fmt.Sprintf("%s (%d)", shown, s.Types[k]))
 		}
 		if len(kinds) > 12 {
 			kinds = append(kinds[:12], fmt.Sprintf("and %d other types", len(kinds)-12))

@@ -158,9 +158,13 @@ func FuzzDirectory(f *testing.F) {
 			n.get(attr).at(0).keys()
 			locate(o.block, []any{attr, 0, "x"})
 			if o.block.Type == "resource" {
-				r := newReader()
-				r.network(n)
-				r.stringMap("env", n.get("env"))
+				b := &builder{opts: Options{Backend: backends}}
+				for _, kind := range append([]string{"sandboxio_template", "sandboxio_sandbox", "sandboxio_network_policy", "sandboxio_reaper_schedule", "docker_container", "docker_image"}, podKinds...) {
+					for _, p := range b.reads(kind)(t.Context(), newReader(), n) {
+						p.Attribute("env[\"x\"]")
+						p.Attribute("mounts[0].source")
+					}
+				}
 			}
 		}
 	})

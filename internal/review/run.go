@@ -220,6 +220,7 @@ func told(p *plan.Plan, item plan.Item, part plan.Part, f sandbox.Finding, field
 		out.Waiver = &w
 	}
 	out.Message, out.Path, out.Attribute = item.Redact(f.Message), item.Redact(field), item.Redact(out.Attribute)
+	out.Remediation = item.Redact(f.Remediation)
 	out.Fingerprint = fingerprint(out)
 	if o.Excerpts {
 		out.Excerpt = excerpt(p, item, out)
