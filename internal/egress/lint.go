@@ -42,7 +42,7 @@ const narrow4, narrow6 = 20, 48
 // Lint judges rules as they were written, for a mode. Findings come in the
 // order of the rules; of a malformed rule only that is told.
 func Lint(rules []driver.Rule, mode driver.Mode) []Finding {
-	l := linter{mode: mode, first: map[string]int{}, ports: map[string][]uint16{}}
+	l := linter{mode: mode, ports: map[string][]uint16{}}
 	var good []driver.Rule
 	var at []int
 	for i, r := range rules {
@@ -72,8 +72,7 @@ func fieldOf(e *driver.Error) string {
 type linter struct {
 	mode  driver.Mode
 	all   *Policy
-	first map[string]int      // of the rules so far, by target
-	ports map[string][]uint16 // and all their ports
+	ports map[string][]uint16 // of the rules so far, by target
 	found []Finding
 }
 
@@ -156,10 +155,8 @@ func narrowest(p netip.Prefix) int {
 // said tells whether other rules say all that a rule says.
 func (l *linter) said(i int, c driver.Rule) {
 	target := c.Target()
-	if first, ok := l.first[target]; ok && within(c.Ports, l.ports[target]) {
-		l.add(Finding{i, KindDuplicate, false, "", fmt.Sprintf("rule %d has the same target, %s, and its ports", first+1, target), "remove one of them"})
-	} else if !ok {
-		l.first[target] = i
+	if ports, ok := l.ports[target]; ok && within(c.Ports, ports) {
+		l.add(Finding{i, KindDuplicate, false, "", fmt.Sprintf("an earlier rule has the same target, %s, and all its ports", target), "remove one of them"})
 	}
 	l.ports[target] = append(l.ports[target], c.Ports...)
 	if by := l.all.shadow(c); by >= 0 {

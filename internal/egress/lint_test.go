@@ -24,7 +24,7 @@ func TestLint(t *testing.T) {
 	}{
 		{name: "nothing is wrong with no rules"},
 		{name: "nor with a few good ones", rules: list("api.example.com", "*.pkg.example.com:443", "203.0.113.0/24:22")},
-		{name: "the same in capitals", rules: list("a.example.com", "A.Example.COM."), want: list("1 duplicate"), text: "rule 1"},
+		{name: "the same in capitals", rules: list("a.example.com", "A.Example.COM."), want: list("1 duplicate"), text: "an earlier rule"},
 		{name: "the same range with other host bits", rules: list("203.0.113.0/24", "203.0.113.9/24:443"), want: list("1 duplicate")},
 		{name: "another port of the same host is no duplicate", rules: list("a.example.com:443", "a.example.com:8443")},
 		{name: "a host below a wildcard", rules: list("a.example.com:443", "*.example.com"), want: list("0 shadowed"), text: "*.example.com:80,443"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/estate"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/backend"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/egress"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/networkpolicy"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/policyfindings"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/reaperschedule"
@@ -104,5 +105,5 @@ func (p *sandboxioProvider) DataSources(context.Context) []func() datasource.Dat
 }
 
 func (p *sandboxioProvider) Functions(context.Context) []func() function.Function {
-	return []func() function.Function{policyfindings.NewFunction}
+	return []func() function.Function{policyfindings.NewFunction, egress.NewCanonical, egress.NewAllows}
 }

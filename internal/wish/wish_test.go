@@ -67,3 +67,47 @@ func TestAnOrderHasEveryDefault(t *testing.T) {
 		t.Errorf("got %+v", o)
 	}
 }
+
+func TestAWordBecomesARule(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"Bücher.example:443": "xn--bcher-kva.example:443", "*.bücher.example": "*.xn--bcher-kva.example:80,443", "10.0.0.5/8:22": "10.0.0.5/8:22",
+		"[2001:db8::1]:443": "[2001:db8::1/128]:443", "::1": "[::1/128]:80,443", "a.example": "a.example:80,443",
+	} {
+		r, err := ParseRule("at", in)
+		if r.Ports == nil {
+			r.Ports = []uint16{80, 443}
+		}
+		if err != nil || r.String() != want {
+			t.Errorf("ParseRule(%q) = %v, %v", in, r, err)
+		}
+	}
+	for _, in := range []string{"", "xn--a.example:443", "https://bücher.example", "bücher.example:https", "bücher.example:443:1", "[bücher.example]:443", "bücher", "::ffff:0:0/90"} {
+		r, err := ParseRule("at", in)
+		if err == nil {
+			t.Errorf("ParseRule(%q) = %v", in, r)
+		}
+		for _, p := range driver.Problems(err) {
+			if p.Field != "at" || p.Hint == "" || p.Code != driver.CodeInvalid {
+				t.Errorf("ParseRule(%q): %v", in, p)
+			}
+		}
+	}
+}
+
+// Whatever is written, what comes of it is canonical or an error.
+func FuzzParseRule(f *testing.F) {
+	for _, s := range []string{"bücher.example:443", "*.例え.テスト", "xn--bcher-kva.example", "１.2.3.4", "a。b:1", "10.0.0.0/8"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := ParseRule("at", s)
+		if err != nil {
+			return
+		}
+		c, err := driver.Canonical([]driver.Rule{r})
+		if err != nil || len(c) != 1 || !isASCII(c[0].String()) {
+			t.Fatalf("%q becomes %v, %v", s, c, err)
+		}
+	})
+}

@@ -172,6 +172,17 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+func TestWithoutRulesNoNameResolves(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]*egress.Policy{"no rules (M34)": policyOf(t), "no policy at all (M34)": nil, "only a CIDR (M34)": policyOf(t, "0.0.0.0/0")} {
+		r := NewResolver(ResolverOptions{Policy: p, Pins: &Pins{}, Denials: &egress.Tally{}})
+		reply, q := r.Ask(pack(t, question("example.com.", dnsmessage.TypeA)), noon)
+		if q != nil || unpack(t, reply).RCode != dnsmessage.RCodeNameError {
+			t.Errorf("%s: %x, %v", name, reply, q)
+		}
+	}
+}
+
 func TestWhatIsNoPacketGetsNoAnswer(t *testing.T) {
 	t.Parallel()
 	w := resolverOf(t, "example.com")

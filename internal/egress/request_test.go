@@ -1,0 +1,28 @@
+package egress_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+func TestParseRequest(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"EXAMPLE.com.:443": "example.com:443", "203.0.113.9:22": "203.0.113.9:22", "[2001:DB8::1]:443": "[2001:db8::1]:443", "[::ffff:10.0.0.1]:1": "10.0.0.1:1",
+	} {
+		got, err := egress.ParseRequest("request", in)
+		if err != nil || got.String() != want {
+			t.Errorf("ParseRequest(%q) = %v, %v", in, got, err)
+		}
+	}
+	for _, in := range []string{"", "example.com", "example.com:", "example.com:0", "203.0.113.9:0", "example.com:70000", "example.com:https", "*.example.com:443", "::1:443", "bücher.example:443", "https://example.com:443", "127.1:80", "localhost:80"} {
+		got, err := egress.ParseRequest("request", in)
+		var e *driver.Error
+		if !errors.As(err, &e) || e.Code != driver.CodeInvalid || e.Field != "request" || e.Hint == "" || got != (egress.Request{}) {
+			t.Errorf("ParseRequest(%q) = %v, %v", in, got, err)
+		}
+	}
+}
