@@ -78,7 +78,7 @@ func (b bytesOf) String() string { return "memory" }
 func signed(t testing.TB, private string, files map[string]string) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := WriteBundle(t.Context(), &out, BundleOptions{Set: source(t, files), Revision: 7, Key: []byte(private)}); err != nil {
+	if err := WriteBundle(t.Context(), &out, BundleOptions{Set: source(t, files), Revision: 7, Key: []byte(private), Now: clock}); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()

@@ -8,7 +8,13 @@
 //
 // An [Engine] holds the built-in rules, which are always there, and the sets
 // that [Options] names. A set of the customer's is compiled apart from the
-// built-in rules: it can add findings, never remove one.
+// built-in rules: it can add findings, never remove one. A set is a directory,
+// or a signed [Bundle].
+//
+// A [Waiver] excuses a finding about one value for a time, and the finding stays
+// in the verdict. Where the environment names a floor ([FloorVariable]), mode,
+// parameters and waivers of Options can be stricter than it and not more
+// lenient; what tries is the finding SBX-POL-001.
 //
 // The answer is the worst of what the rules say: error, deny, unknown, warn,
 // allow. What cannot be judged does not pass: a rule that fails denies, a rule

@@ -73,6 +73,7 @@ type Engine struct {
 	sets   []*set
 	mode   Mode
 	weak   []sandbox.Finding // about the engine's own settings
+	floor  *BundleInfo
 	digest string
 	exempt exemptions
 	now    func() time.Time
@@ -106,6 +107,9 @@ func Load(ctx context.Context, opts Options) (*Engine, error) {
 	e, err := assemble(sources, floor != nil, opts)
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
+	}
+	if floor != nil {
+		e.floor = new(floor.info())
 	}
 	return e, nil
 }
@@ -218,6 +222,14 @@ func digestOf(all []*ruleset, params map[string]any, mode Mode, granted []grant)
 
 // Digest names everything that decides: rules, parameters, mode and waivers.
 func (e *Engine) Digest() string { return e.digest }
+
+// Floor is the floor in force; nil when the environment names none.
+func (e *Engine) Floor() *BundleInfo {
+	if e.floor == nil {
+		return nil
+	}
+	return new(*e.floor)
+}
 
 // Rules lists every rule, the engine's own included, by id.
 func (e *Engine) Rules() []RuleInfo {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/bundle"
@@ -21,6 +22,9 @@ type BundleOptions struct {
 	Set      Source // its directory; tests are left out
 	Revision uint64 // from 1 up; greater than that of every bundle before it
 	Key      []byte // the private key, in PEM: ECDSA on P-256, or Ed25519
+
+	// Now tells the time, for waivers that would have no effect; nil = the clock.
+	Now func() time.Time
 }
 
 // WriteBundle signs a set's directory into a bundle, once everything in it
@@ -41,7 +45,7 @@ func WriteBundle(ctx context.Context, w io.Writer, opts BundleOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := usable(c); err != nil {
+	if err := usable(c, opts.Now); err != nil {
 		return bundleError("policy.sources", opts.Set.Dir, err)
 	}
 	b := bundle.Bundle{
@@ -76,8 +80,8 @@ func WriteBundle(ctx context.Context, w io.Writer, opts BundleOptions) error {
 
 // usable reports whether a set can be loaded, as a floor if it has settings, and
 // whether all of its waivers have effect.
-func usable(c *contents) error {
-	e, err := assemble([]*contents{c}, c.settings != nil, Options{})
+func usable(c *contents, now func() time.Time) error {
+	e, err := assemble([]*contents{c}, c.settings != nil, Options{Now: now})
 	if err != nil {
 		return err
 	}
@@ -103,10 +107,14 @@ type BundleInfo struct {
 func VerifyBundle(ctx context.Context, b Bundle) (BundleInfo, error) {
 	c, err := b.read(ctx)
 	if err == nil {
-		err = usable(c)
+		_, err = assemble([]*contents{c}, c.settings != nil, Options{})
 	}
 	if err != nil {
 		return BundleInfo{}, bundleError("bundle", fmt.Sprint(b.From), err)
 	}
-	return BundleInfo{Name: c.name, Revision: c.revision, Files: len(c.files), Waivers: len(c.waivers), Floor: c.settings != nil}, nil
+	return c.info(), nil
+}
+
+func (c *contents) info() BundleInfo {
+	return BundleInfo{Name: c.name, Revision: c.revision, Files: len(c.files), Waivers: len(c.waivers), Floor: c.settings != nil}
 }

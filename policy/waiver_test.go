@@ -430,3 +430,42 @@ func TestTheGuidesWaiverAndFloorWork(t *testing.T) {
 		t.Errorf("under the floor: %s %q", v.Decision, said(v))
 	}
 }
+
+// Whoever carries a waiver, and whatever asks, it is decided by the same code.
+func TestEveryCarrierOfAWaiverHasTheSameEffectAtEveryDoor(t *testing.T) {
+	private, public := keys(t, algEdDSA)
+	for _, c := range []struct {
+		name   string
+		change func(*Waiver)
+		want   sandbox.Decision
+	}{
+		{"in force", func(*Waiver) {}, sandbox.Waived},
+		{"expired", func(w *Waiver) { w.Expires = "2026-11-01" }, sandbox.Deny},
+		{"of another value", func(w *Waiver) { w.Value = new("1999") }, sandbox.Deny},
+		{"of another target", func(w *Waiver) { w.Target.Name = "node" }, sandbox.Deny},
+		{"of another path", func(w *Waiver) { w.Path = "resources" }, sandbox.Deny},
+		{"of another rule", func(w *Waiver) { w.Rule = "SBX-RES-003" }, sandbox.Deny},
+	} {
+		w := goodWaiver(c.change)
+		carriers := map[string]Options{
+			"a directory":       {Now: clock, Sources: []Source{source(t, map[string]string{"waivers.json": waiversFile(t, w)})}},
+			"the configuration": {Now: clock, Waivers: []Waiver{w}},
+		}
+		if c.name != "expired" { // which is not signed
+			b := Bundle{From: bytesOf(signed(t, private, map[string]string{"waivers.json": waiversFile(t, w)})), Key: public}
+			carriers["a bundle"] = acme(b)
+		}
+		for carrier, opts := range carriers {
+			e := load(t, opts)
+			for _, stage := range stages {
+				in := forking()
+				in.Stage = stage
+				found := judge(t, e, in).Findings
+				i := slices.IndexFunc(found, func(f sandbox.Finding) bool { return f.Rule == "SBX-RES-005" })
+				if i < 0 || found[i].Effect != c.want {
+					t.Errorf("%s, by %s, at %s: %+v", c.name, carrier, stage, found)
+				}
+			}
+		}
+	}
+}

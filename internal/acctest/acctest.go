@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/provider"
+	"github.com/sandboxio/terraform-provider-sandboxio/policy"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/memory"
 )
 
@@ -60,7 +61,7 @@ func Main(m *testing.M) int {
 			return 1
 		}
 	}
-	for _, k := range []string{"TF_ACC_TERRAFORM_VERSION", "TF_LOG", "TF_CLI_ARGS", "TF_CLI_ARGS_plan", "TF_CLI_ARGS_apply"} {
+	for _, k := range []string{"TF_ACC_TERRAFORM_VERSION", "TF_LOG", "TF_CLI_ARGS", "TF_CLI_ARGS_plan", "TF_CLI_ARGS_apply", policy.FloorVariable, policy.FloorKeyVariable, policy.FloorRevisionVariable} {
 		_ = os.Unsetenv(k)
 	}
 	return m.Run()

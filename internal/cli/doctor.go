@@ -75,7 +75,11 @@ func (a *app) doctor(ctx context.Context) error {
 
 func examinePolicy(e *estate.Estate) examination {
 	// That the estate is open says that every rule compiled.
-	return examination{Name: "policy", OK: true, Detail: fmt.Sprintf("%d rules, %s", len(e.Policy().Rules()), e.Policy().Digest())}
+	detail := fmt.Sprintf("%d rules, %s", len(e.Policy().Rules()), e.Policy().Digest())
+	if f := e.Policy().Floor(); f != nil {
+		detail += fmt.Sprintf(", on the floor %s, revision %d", f.Name, f.Revision)
+	}
+	return examination{Name: "policy", OK: true, Detail: detail}
 }
 
 func examineTerraform(ctx context.Context) examination {

@@ -95,7 +95,8 @@ type Estate struct {
 	open map[string]driver.Backend
 }
 
-// Open makes an Estate. It reads the policy's sources and does no other I/O.
+// Open makes an Estate. It reads the policy's sources, and the floor if the
+// environment names one (policy.FloorVariable), and does no other I/O.
 // Codes: invalid.
 func Open(ctx context.Context, c Config) (*Estate, error) {
 	e := &Estate{config: c, open: map[string]driver.Backend{}}
