@@ -48,6 +48,7 @@ type Client struct {
 	opts  Options
 	mux   *yamux.Session
 	in    *guard       // what mux reads from
+	box   *outbox      // what out writes to
 	out   *wire.Joiner // what mux writes to
 	hello Hello
 	token atomic.Uint64
@@ -82,13 +83,15 @@ func Connect(ctx context.Context, conn io.ReadWriteCloser, opts Options) (*Clien
 	}
 	if err == nil {
 		c.in = newGuard(conn)
-		c.out = wire.Join(c.in)
+		c.box = newOutbox(c.in)
+		c.out = wire.Join(c.box)
 		c.mux, err = yamux.Client(c.out, muxConfig())
 	}
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
+	c.task(c.box.run)
 	c.task(c.live)
 	return c, nil
 }
@@ -246,14 +249,15 @@ func (c *Client) op(ctx context.Context, name string, op wire.Op, m wire.Message
 	return c.fail(ctx, name, talk(s))
 }
 
-// begin opens a stream and sends an operation's beginning, which yamux bounds
-// in time but no context interrupts.
-func (c *Client) begin(op wire.Op, m wire.Message) (*stream, error) {
+// begin opens a stream, which waits for as long as the guest has accepted none
+// of many before, and sends an operation's beginning until ctx ends.
+func (c *Client) begin(ctx context.Context, op wire.Op, m wire.Message) (*stream, error) {
 	defer c.out.Hold()()
-	s, err := c.in.open(c.mux)
+	s, err := c.in.open(c.mux, c.box)
 	if err != nil {
 		return nil, err
 	}
+	defer bind(ctx, s.SetWriteDeadline)()
 	if err := wire.WriteOp(s, op, m); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -273,7 +277,7 @@ func (c *Client) open(ctx context.Context, op wire.Op, m wire.Message) (*stream,
 	}
 	ch := make(chan opened)
 	ok := c.task(func() {
-		s, err := c.begin(op, m)
+		s, err := c.begin(ctx, op, m)
 		select {
 		case ch <- opened{s, err}:
 		case <-ctx.Done():

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/yamux"
 
@@ -154,7 +155,7 @@ func (g *guard) end(id uint32, which ends) {
 
 // open lets the guest speak on one stream more, the one that mux opens.
 // Streams have odd numbers, in the order of their opening.
-func (g *guard) open(mux *yamux.Session) (*stream, error) {
+func (g *guard) open(mux *yamux.Session, box *outbox) (*stream, error) {
 	g.mu.Lock()
 	g.live[g.next] = 0
 	g.next += 2
@@ -163,21 +164,69 @@ func (g *guard) open(mux *yamux.Session) (*stream, error) {
 	if err != nil {
 		return nil, err // so does every later one: the session is over
 	}
-	return &stream{s, g}, nil
+	return &stream{Stream: s, g: g, box: box, cut: make(chan struct{})}, nil
 }
 
 // stream is one of the multiplexer's, which keeps nothing once it is closed.
+// Its deadlines are past, or none.
 type stream struct {
 	*yamux.Stream
-	g *guard
+	g   *guard
+	box *outbox
+
+	mu    sync.Mutex
+	cut   chan struct{} // closed while nothing may be written
+	isCut bool
+	over  bool
+}
+
+// Write sends content, once there is room for it. It waits for that and for
+// the guest's window, until the deadline or the stream's end.
+func (s *stream) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	cut := s.cut
+	s.mu.Unlock()
+	if err := s.box.wait(cut); err != nil {
+		return 0, err
+	}
+	return s.Stream.Write(b)
+}
+
+// SetDeadline is for both directions.
+func (s *stream) SetDeadline(t time.Time) error {
+	s.setCut(!t.IsZero(), false)
+	return s.Stream.SetDeadline(t)
+}
+
+// SetWriteDeadline is for the host's direction.
+func (s *stream) SetWriteDeadline(t time.Time) error {
+	s.setCut(!t.IsZero(), false)
+	return s.Stream.SetWriteDeadline(t)
+}
+
+func (s *stream) setCut(cut, over bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = s.over || over
+	switch cut = cut || s.over; {
+	case cut && !s.isCut:
+		close(s.cut)
+	case !cut && s.isCut:
+		s.cut = make(chan struct{})
+	}
+	s.isCut = cut
 }
 
 // CloseWrite ends the host's direction alone.
-func (s *stream) CloseWrite() error { return s.Stream.Close() }
+func (s *stream) CloseWrite() error {
+	s.setCut(true, true)
+	return s.Stream.Close()
+}
 
 // Close ends the stream in both directions: what has come and was not read is
 // dropped, and so is what still comes.
 func (s *stream) Close() error {
+	s.setCut(true, true)
 	s.g.mu.Lock()
 	s.g.end(s.StreamID(), endHere)
 	s.g.mu.Unlock()

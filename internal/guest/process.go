@@ -40,7 +40,9 @@ func (c *Client) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, err
 		return nil, err
 	}
 	var given atomic.Bool // the order, or the will to give it
-	ch := c.give(order, &given)
+	waits, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	ch := c.give(waits, order, &given)
 	var g giving
 	select {
 	case g = <-ch:
@@ -110,13 +112,12 @@ func (g giving) close() {
 }
 
 // give opens a program's two streams and sends its order, in one piece, unless
-// given was set by somebody else before. Yamux bounds it in time, no context
-// interrupts it.
-func (c *Client) give(order *wire.Exec, given *atomic.Bool) <-chan giving {
+// given was set by somebody else before, or ctx ends.
+func (c *Client) give(ctx context.Context, order *wire.Exec, given *atomic.Bool) <-chan giving {
 	ch := make(chan giving, 1)
 	ok := c.task(func() {
 		defer c.out.Hold()()
-		data, err := c.begin(wire.OpData, &wire.Data{Token: order.Token})
+		data, err := c.begin(ctx, wire.OpData, &wire.Data{Token: order.Token})
 		if err != nil {
 			ch <- giving{err: err}
 			return
@@ -125,7 +126,7 @@ func (c *Client) give(order *wire.Exec, given *atomic.Bool) <-chan giving {
 			_ = data.Close()
 			return
 		}
-		ctrl, err := c.begin(wire.OpExec, order)
+		ctrl, err := c.begin(ctx, wire.OpExec, order)
 		if err != nil {
 			_ = data.Close()
 		}
