@@ -147,7 +147,7 @@ func TestWhatIsLeftOutOfAContainerIsItsDefaultAndNotUnknown(t *testing.T) {
 		want                              []string
 	}{
 		{"left out", `{"name":{"constant_value":"c"}}`, `{"image":"i"}`, `{"runtime":true,"security_opts":true,"env":true,"ipc_mode":true,"command":true,"id":true}`, nil},
-		{"taken from elsewhere", `{"runtime":{"references":["var.r"]},"env":{"references":["var.e"]}}`, `{"image":"i"}`, `{"runtime":true,"env":true,"ipc_mode":true}`,
+		{"taken from elsewhere is never the default (M165)", `{"runtime":{"references":["var.r"]},"env":{"references":["var.e"]}}`, `{"image":"i"}`, `{"runtime":true,"env":true,"ipc_mode":true}`,
 			[]string{"env", "process.runtime"}},
 		{"a block that something else makes", `{}`, `{"image":"i"}`, `{"volumes":true,"capabilities":true}`, []string{"mounts", "process.cap_add", "process.cap_drop"}},
 		{"a path in a block", `{"volumes":[{"host_path":{"references":["var.p"]}}]}`, `{"image":"i","volumes":[{"container_path":"/x"}]}`, `{"volumes":[{"host_path":true}]}`,

@@ -69,7 +69,12 @@ func jsonPlan(changes string) string {
 	return `{"format_version":"1.2","terraform_version":"1.11.4","planned_values":{},"resource_changes":[` + changes + `],"configuration":{"provider_config":{}},"complete":true,"errored":false}`
 }
 
-func TestAPlansValuesAreKnownUnknownOrSensitive(t *testing.T) {
+func TestAPlansValues(t *testing.T) {
+	t.Parallel()
+	t.Run("are known, unknown or sensitive, and none is taken for missing (M164)", threeValued)
+}
+
+func threeValued(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"plan.json": jsonPlan(`
 {"address":"module.m[\"a.b]\"].sandboxio_template.t[0]","module_address":"module.m[\"a.b]\"]","mode":"managed","type":"sandboxio_template","name":"t","index":0,
@@ -158,6 +163,11 @@ func TestWhatIsNoPlanIsRefusedWithAFix(t *testing.T) {
 }
 
 func TestNothingToJudgeSaysWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	t.Run("a plan of other things is no pass (M163)", nothing)
+}
+
+func nothing(t *testing.T) {
 	t.Parallel()
 	s := Seen{}
 	for _, kind := range []string{"aws_instance", "aws_instance", "null_resource"} {
