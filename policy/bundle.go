@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	slashpath "path"
 	"strconv"
@@ -53,14 +54,18 @@ type File string
 
 // Open opens the file.
 func (f File) Open(context.Context) (io.ReadCloser, error) {
-	r, err := os.Open(string(f))
-	if err != nil {
+	if err := regular(os.Stat(string(f))); err != nil {
 		return nil, err
 	}
-	if info, err := r.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, errors.New("it is no regular file"), r.Close())
+	return os.Open(string(f))
+}
+
+// regular refuses what could be read for ever, as a pipe, before it is opened.
+func regular(info fs.FileInfo, err error) error {
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
 	}
-	return r, nil
+	return err
 }
 
 func (f File) String() string { return string(f) }

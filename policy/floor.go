@@ -2,7 +2,10 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -44,9 +47,10 @@ func floorOf(ctx context.Context, getenv func(string) string) (*contents, error)
 		return nil, driver.Invalid(FloorKeyVariable, "nothing says which key signs the floor", "set "+FloorKeyVariable+" to the public key, or to a file that holds it")
 	}
 	if !strings.Contains(key, "-----BEGIN") {
-		raw, err := os.ReadFile(key)
+		raw, err := readKey(key)
 		if err != nil {
-			return nil, driver.Invalid(FloorKeyVariable, err.Error(), "set "+FloorKeyVariable+" to the public key in PEM, or to a file that holds it")
+			// What does not look like a key may still be one: it is not repeated.
+			return nil, driver.Invalid(FloorKeyVariable, "it is neither a key in PEM nor a file with one: "+err.Error(), "set "+FloorKeyVariable+" to the public key in PEM, or to a file that holds it")
 		}
 		b.Key = string(raw)
 	}
@@ -63,6 +67,28 @@ func floorOf(ctx context.Context, getenv func(string) string) (*contents, error)
 	}
 	c.from = file + ", which " + FloorVariable + " names"
 	return c, nil
+}
+
+// maxKey is more than a key in PEM takes.
+const maxKey = 64 << 10
+
+// readKey reads a file with a key. Its error does not name the file.
+func readKey(name string) ([]byte, error) {
+	err := regular(os.Stat(name))
+	if err == nil {
+		var f *os.File
+		if f, err = os.Open(name); err == nil {
+			var raw []byte
+			raw, err = io.ReadAll(io.LimitReader(f, maxKey))
+			if err = errors.Join(err, f.Close()); err == nil {
+				return raw, nil
+			}
+		}
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	return nil, err
 }
 
 // foundation is what a floor settles; the zero value is none.

@@ -116,19 +116,20 @@ func sourceField(name string) string { return fmt.Sprintf("policy.sources[%q]", 
 // directory. There may be none, and not two.
 func readOne(root *os.Root, what string) (name string, raw []byte, err error) {
 	for _, ext := range []string{".yaml", ".yml", ".json"} {
-		f, err := root.Open(what + ext)
+		err := regular(root.Stat(what + ext))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return what + ext, nil, err
-		}
-		if name != "" {
-			return what + ext, nil, errors.Join(fmt.Errorf("there is %s too", name), f.Close())
+		if err == nil && name != "" {
+			err = fmt.Errorf("there is %s too", name)
 		}
 		name = what + ext
-		if info, serr := f.Stat(); serr != nil || !info.Mode().IsRegular() {
-			return name, nil, errors.Join(serr, errors.New("it is no regular file"), f.Close())
+		if err != nil {
+			return name, nil, err
+		}
+		f, err := root.Open(name)
+		if err != nil {
+			return name, nil, err
 		}
 		raw, err = io.ReadAll(io.LimitReader(f, maxWaiverFile+1))
 		if err = errors.Join(err, f.Close()); err != nil {

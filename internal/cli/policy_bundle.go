@@ -119,19 +119,19 @@ const maxKey = 64 << 10
 
 // readKey reads a key. A private one must be readable by its owner alone.
 func readKey(name string, private bool) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, driver.Invalid("key", err.Error(), "name a file with the key in PEM")
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, driver.Invalid("key", err.Error(), "name a file with the key in PEM")
 	case !info.Mode().IsRegular() || info.Size() > maxKey:
 		return nil, driver.Invalid("key", name+" is no file with a key", "name a file with the key in PEM")
 	case private && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return nil, driver.Invalid("key", fmt.Sprintf("others can read or write %s, whose mode is %04o", name, info.Mode().Perm()), "chmod 600 "+name+", and make a new key if others may have read it")
 	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxKey))
 }
