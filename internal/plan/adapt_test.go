@@ -416,3 +416,44 @@ func TestAPolicyBlockThatMakesTheJudgeMilderIsToldOf(t *testing.T) {
 		}
 	}
 }
+
+// A plan sorts the members of a set; the text has them as they were written.
+func TestAMemberOfASetIsFoundByItsValue(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{
+		"main.tf": `resource "docker_container" "c" {
+  name  = "c"
+  image = "i"
+  env   = ["B=2", "A=1", var.more]
+  volumes {
+    host_path      = "/srv"
+    container_path = "/a"
+  }
+  volumes {
+    host_path      = "/etc"
+    container_path = var.path
+    read_only      = true
+  }
+}
+`,
+		"plan.json": jsonPlan(`{"address":"docker_container.c","mode":"managed","type":"docker_container","name":"c","change":{"actions":["create"],"before":null,"after_unknown":{},"after_sensitive":{},
+"after":{"image":"i","env":["A=1","B=2","C=3"],"volumes":[{"host_path":"/etc","container_path":"/b","read_only":true,"volume_name":null,"from_container":null},{"host_path":"/srv","container_path":"/a","read_only":null,"volume_name":null,"from_container":null}]}}}`),
+	})
+	items, _ := read(t, filepath.Join(dir, "plan.json"), Options{Source: dir})
+	if len(items) != 1 || items[0].Problem != nil {
+		t.Fatalf("got %+v", items)
+	}
+	for field, want := range map[string]int{
+		"mounts[0].source": 10, "mounts[1].source": 6, `env["A"]`: 4, `env["C"]`: 4, "mounts[1]": 5, "process.privileged": 1,
+	} {
+		if got := items[0].Place(items[0].Parts[0], field).Line; got != want {
+			t.Errorf("%s is at line %d, want %d", field, got, want)
+		}
+	}
+	if got := items[0].Place(items[0].Parts[0], `env["A"]`); got.Column != 19 || !got.Exact {
+		t.Errorf("A is at %+v", got)
+	}
+	if got := items[0].Place(items[0].Parts[0], `env["C"]`); got.Exact && got.Column < 26 {
+		t.Errorf("C is at %+v", got)
+	}
+}

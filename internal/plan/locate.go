@@ -52,10 +52,7 @@ func inBody(body hcl.Body, whole hcl.Range, attr []any) (hcl.Range, bool) {
 			index, rest = step, rest[1:]
 		case like:
 			rest = rest[1:]
-			index = onlyOne(len(made), func(i int) bool {
-				value, unknown := bodyValue(made[i].Body)
-				return resembles(value, unknown, step.value)
-			})
+			index = closest(len(made), step.value, func(i int) (any, any) { return bodyValue(made[i].Body) })
 			if index < 0 && len(made) > 0 {
 				return made[0].DefRange(), false
 			}
@@ -70,18 +67,29 @@ func inBody(body hcl.Body, whole hcl.Range, attr []any) (hcl.Range, bool) {
 	return inBody(made[index].Body, made[index].DefRange(), rest)
 }
 
-// onlyOne is the index for which ok holds, or -1 when there is none or several.
-func onlyOne(n int, ok func(int) bool) int {
-	found := -1
+// closest is the index of the only text that agrees with a value; one that is
+// written out in full wins over those that might be anything. It is -1 when
+// there is none, or no telling.
+func closest(n int, value any, text func(int) (value, unknown any)) int {
+	var certain, possible []int
 	for i := range n {
-		if ok(i) {
-			if found >= 0 {
-				return -1
-			}
-			found = i
+		v, unknown := text(i)
+		if !resembles(v, unknown, value) {
+			continue
+		}
+		if hasTrue(unknown) {
+			possible = append(possible, i)
+		} else {
+			certain = append(certain, i)
 		}
 	}
-	return found
+	switch {
+	case len(certain) == 1:
+		return certain[0]
+	case len(certain) == 0 && len(possible) == 1:
+		return possible[0]
+	}
+	return -1
 }
 
 // resembles reports whether what is known of a text agrees with a value.
@@ -155,10 +163,7 @@ func inExpr(e hcl.Expression, whole hcl.Range, attr []any) (hcl.Range, bool) {
 		if diags.HasErrors() {
 			break
 		}
-		if i := onlyOne(len(items), func(i int) bool {
-			value, unknown := exprValue(items[i])
-			return resembles(value, unknown, step.value)
-		}); i >= 0 {
+		if i := closest(len(items), step.value, func(i int) (any, any) { return exprValue(items[i]) }); i >= 0 {
 			return inExpr(items[i], items[i].Range(), attr[1:])
 		}
 	}
