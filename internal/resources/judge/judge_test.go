@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -104,6 +105,8 @@ func TestVerdicts(t *testing.T) {
 		{"a warning warns", engine{verdict: v(sandbox.Warn, finding(sandbox.Warn))}, false, false, 0, 1, "it is open"},
 		{"unknowns are one warning", engine{verdict: v(sandbox.Unknown, finding(sandbox.Unknown), finding(sandbox.Unknown))}, false, false, 0, 1, "checked again before creation"},
 		{"a rule that failed denies", engine{verdict: v(sandbox.Failed, finding(sandbox.Failed))}, false, true, 1, 0, "it is open"},
+		{"what is waived warns, and says by whom", engine{verdict: v(sandbox.Allow, waived())}, false, false, 0, 1, `waived by "W-1" of team-build until 2026-12-31T00:00:00Z: because`},
+		{"waived is no decision", engine{verdict: v(sandbox.Waived)}, false, true, 1, 0, "no rule says why"},
 		{"a denial without a finding denies", engine{verdict: v(sandbox.Deny)}, false, true, 1, 0, "no rule says why"},
 		{"a decision nobody knows denies", engine{verdict: v("maybe")}, false, true, 1, 0, "maybe"},
 		{"no decision denies", engine{verdict: sandbox.Verdict{}}, false, true, 1, 0, ""},
@@ -122,6 +125,12 @@ func TestVerdicts(t *testing.T) {
 			}
 		})
 	}
+}
+
+func waived() sandbox.Finding {
+	f := finding(sandbox.Waived)
+	f.Waiver = &sandbox.Waiver{ID: "W-1", Owner: "team-build", Reason: "because", Expires: time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC), Effect: sandbox.Deny}
+	return f
 }
 
 func TestADenialOfAChangeNamesTheWayToDestroy(t *testing.T) {

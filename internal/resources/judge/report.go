@@ -60,7 +60,7 @@ func (r Report) Verdict(v sandbox.Verdict) (denied bool) {
 	switch v.Decision {
 	case sandbox.Allow, sandbox.Warn, sandbox.Unknown:
 		return denied
-	case sandbox.Deny, sandbox.Failed:
+	case sandbox.Deny, sandbox.Failed, sandbox.Waived: // the last is for findings, and no decision
 	}
 	if !denied {
 		r.refuse(r.Places.Else, "The policy refuses", fmt.Sprintf("The decision is %q, and no rule says why.\n\nFix: run sandboxio doctor", v.Decision))
