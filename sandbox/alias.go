@@ -2,28 +2,56 @@ package sandbox
 
 import "github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 
-// The words that drivers share live in package driver and mean the same here.
-//
-//nolint:revive // each alias is documented where its type is
+// The words that drivers share live in package driver and mean the same here;
+// their fields are listed there.
 type (
+	// Isolation is a tier: Unverified, Container, UserKernel, MicroVM.
 	Isolation = driver.Isolation
-	Evidence  = driver.Evidence
-	Trust     = driver.Trust
-	Profile   = driver.Profile
+	// Evidence is why a tier is believed: Source, Detail, Date.
+	Evidence = driver.Evidence
+	// Trust says who vouches for the code: see Untrusted and Trusted.
+	Trust = driver.Trust
+	// Profile is Strict or Compat.
+	Profile = driver.Profile
+	// Resources are caps: CPUMillis (zero = 1000), MemoryMiB (512), DiskMiB
+	// (256), PIDs (256).
 	Resources = driver.Resources
-	Network   = driver.Network
-	Rule      = driver.Rule
-	Mode      = driver.Mode
-	Secret    = driver.Secret
-	Chunk     = driver.Chunk
-	Stream    = driver.Stream
-	Exit      = driver.Exit
-	Status    = driver.Status
-	State     = driver.State
-	FileInfo  = driver.FileInfo
-	Code      = driver.Code
-	Error     = driver.Error
+	// Network is what a sandbox reaches: Egress []Rule, Expose []uint16, Mode,
+	// Learn. Zero reaches nothing.
+	Network = driver.Network
+	// Rule opens a Host or a Prefix on its Ports, nil = 80 and 443, for the
+	// reason Why.
+	Rule = driver.Rule
+	// Mode is how rules are enforced: driver.Transparent or driver.Proxy.
+	Mode = driver.Mode
+	// Secret is a value that prints itself as "[secret]"; see NewSecret.
+	Secret = driver.Secret
+	// Chunk is a piece of output: Stream, Data.
+	Chunk = driver.Chunk
+	// Stream is Stdout or Stderr.
+	Stream = driver.Stream
+	// Exit is how a program ended: Code, Signal, OOM (nil = could not tell),
+	// TimedOut.
+	Exit = driver.Exit
+	// Status is one sandbox as its backend shows it: ID, Name, Backend, State,
+	// Image, Created, Ended, Deadline, Detached, Facts, Labels, Isolation,
+	// Evidence.
+	Status = driver.Status
+	// State is where in its life a sandbox is.
+	State = driver.State
+	// FileInfo describes one file: Name, Size, Mode, ModTime, Link.
+	FileInfo = driver.FileInfo
+	// Code names a kind of failure. It is an error itself, so that
+	// errors.Is(err, CodeGone) works.
+	Code = driver.Code
+	// Error is the one error type: Code, Op, Backend, Sandbox, Field, Hint,
+	// RetryAfter, Err. Its text ends with the Hint, the exact fix, in
+	// parentheses.
+	Error = driver.Error
 )
+
+// WorkDir is where programs start and relative names begin.
+const WorkDir = driver.WorkDir
 
 const (
 	Unverified = driver.Unverified
@@ -55,7 +83,8 @@ const (
 // Untrusted is code that nobody vouches for.
 var Untrusted = driver.Untrusted
 
-// Trusted is code that somebody vouches for, and why.
+// Trusted is code that somebody vouches for, and why. An empty reason, or one
+// without a letter, is refused when a sandbox is created; the reason is recorded.
 func Trusted(reason string) Trust { return driver.Trusted(reason) }
 
 // NewSecret wraps a value so that it cannot print itself.

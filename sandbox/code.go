@@ -20,7 +20,7 @@ import (
 
 // Source is a piece of code to run.
 type Source struct {
-	Language string // one of [Languages]
+	Language string // "python", "sh" or "node", see [Languages]
 	Text     string // the code, byte for byte
 	Cmd      Cmd    // how to run it; Args, which may be empty, are the code's own arguments. Not Detached
 }
@@ -70,30 +70,53 @@ func (i *interpreters) put(language, found string) {
 // and is removed afterwards. The interpreter is the first that the image has;
 // the Record names it, and holds the code's SHA-256 but not the code.
 //
-// Codes: invalid (Field "language", "dir"), unsupported (the image has no
-// interpreter for it, or the backend no files), and those of Run.
+// An interpreter may hold output back; Python does not with PYTHONUNBUFFERED=1
+// in Cmd.Env.
+//
+// Codes: invalid (Field "language"), not-found and denied (Field "dir"),
+// unsupported (the image has no interpreter for it, or the backend no files),
+// and those of Run.
 func (s *Sandbox) RunCode(ctx context.Context, src Source) (*Result, error) {
-	op := s.begin("run-code", src.Cmd)
-	sum := sha256.Sum256([]byte(src.Text))
-	op.record.CodeSHA256 = hex.EncodeToString(sum[:])
-	res, err := s.runCode(ctx, src, op)
-	if err := op.end(ctx, err, nil); err != nil {
-		if errors.Is(err, CodeTimeout) {
-			return res, err
-		}
-		return nil, err
+	op := s.beginCode("run-code", src)
+	var res *Result
+	p, err := s.startCode(ctx, src, op)
+	if err == nil {
+		res, err = p.result(src.Cmd.MaxOutput, op)
 	}
-	return res, nil
+	return outcome(res, op.end(ctx, err, nil))
 }
 
-func (s *Sandbox) runCode(ctx context.Context, src Source, op *operation) (*Result, error) {
+// StartCode starts src as RunCode does and gives the Process, whose output can
+// be read while it comes. The file with the code is removed when the program
+// was waited for, by Wait or by a loop over its output.
+func (s *Sandbox) StartCode(ctx context.Context, src Source) (*Process, error) {
+	op := s.beginCode("start-code", src)
+	p, err := s.startCode(ctx, src, op)
+	var undo func() error
+	if err == nil {
+		undo = p.giveUp
+	}
+	if err := op.end(ctx, err, undo); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (s *Sandbox) beginCode(name string, src Source) *operation {
+	op := s.begin(name, src.Cmd)
+	sum := sha256.Sum256([]byte(src.Text))
+	op.record.CodeSHA256 = hex.EncodeToString(sum[:])
+	return op
+}
+
+func (s *Sandbox) startCode(ctx context.Context, src Source, op *operation) (*Process, error) {
 	lang, ok := languages[src.Language]
 	if !ok {
 		return nil, driver.Invalid("language", fmt.Sprintf("%q is not known", src.Language), "use one of "+strings.Join(Languages(), ", "))
 	}
 	cmd := src.Cmd
 	if cmd.Detached {
-		return nil, driver.Invalid("detached", "RunCode waits for the program", "write a file, and Start an interpreter with it")
+		return nil, driver.Invalid("detached", "somebody has to take the code away afterwards", "write a file, and Start an interpreter with it")
 	}
 	if !s.rt.info.Can(driver.CanFiles) {
 		return nil, driver.Unsupported("files", "the backend has no files to put code in", "pass it by Stdin to an interpreter")
@@ -112,16 +135,20 @@ func (s *Sandbox) runCode(ctx context.Context, src Source, op *operation) (*Resu
 		dir = path.Join(driver.WorkDir, dir)
 	}
 	file := path.Join(dir, ".sandboxio-"+strings.ToLower(rand.Text()[:12])+lang.suffix)
-	defer s.forget(ctx, file)
-	if err := write(ctx, s.sb.Files(), file, []byte(src.Text), 0o600); err != nil {
-		if e, ok := errors.AsType[*Error](err); ok && e.Code != CodeGone && e.Code != CodeExhausted {
-			return nil, &Error{Code: e.Code, Field: "dir", Err: fmt.Errorf("the code cannot be written there: %w", err), Hint: "set Cmd.Dir to a directory that exists and is writable, as /work or /tmp"}
-		}
-		return nil, err
-	}
 	cmd.Args = append([]string{name, file}, src.Cmd.Args...)
 	cmd.describe(&op.record, op.redact)
-	return s.run(ctx, cmd, op)
+	var p *Process
+	if err = write(ctx, s.sb.Files(), file, []byte(src.Text), 0o600); err == nil {
+		p, err = s.start(ctx, cmd, op)
+	} else if e, ok := errors.AsType[*Error](err); ok && e.Code != CodeGone && e.Code != CodeExhausted {
+		err = &Error{Code: e.Code, Field: "dir", Err: fmt.Errorf("the code cannot be written there: %w", err), Hint: "set Cmd.Dir to a directory that exists and is writable, as /work or /tmp"}
+	}
+	if err != nil {
+		s.forget(ctx, file)
+		return nil, err
+	}
+	p.after = func() { s.forget(ctx, file) }
+	return p, nil
 }
 
 // forget removes a file whatever became of ctx. What it cannot remove ends

@@ -9,7 +9,8 @@ import (
 )
 
 // Extend lets the sandbox live for d from now, by the backend's clock; a
-// shorter d than what is left brings its end nearer. What Spec.MaxLifetime
+// shorter d than what is left brings its end nearer. Deadlines are whole
+// seconds, and d is rounded up to one, or down at the limit. What Spec.MaxLifetime
 // allowed at creation, which is what the Guard judged, is the limit, for who
 // attached as well. Running commands keep their own timeouts.
 //
@@ -18,7 +19,7 @@ import (
 func (s *Sandbox) Extend(ctx context.Context, d time.Duration) error {
 	op := s.begin("extend", Cmd{})
 	before := s.sb.Status().Deadline
-	return op.end(ctx, s.extend(ctx, d), func() error { return s.takeBack(ctx, before) })
+	return op.end(ctx, s.extend(ctx, d, op), func() error { return s.takeBack(ctx, before) })
 }
 
 // takeBack gives the sandbox its earlier deadline, since its extension could
@@ -37,7 +38,7 @@ func (s *Sandbox) takeBack(ctx context.Context, deadline time.Time) error {
 	return err
 }
 
-func (s *Sandbox) extend(ctx context.Context, d time.Duration) error {
+func (s *Sandbox) extend(ctx context.Context, d time.Duration, op *operation) error {
 	if d < time.Second {
 		return driver.Invalid("lifetime", d.String()+" is less than a second", "give the time from now, as 5*time.Minute; Close ends it at once")
 	}
@@ -55,8 +56,15 @@ func (s *Sandbox) extend(ctx context.Context, d time.Duration) error {
 			return err
 		}
 	}
-	// A deadline is a whole second; rounded up, like a lifetime.
+	// A deadline is a whole second: rounded up, like a lifetime, or down where
+	// the limit itself is asked for.
 	err := e.Extend(ctx, now.Add(d+time.Second-1).Truncate(time.Second))
+	if errors.Is(err, CodeInvalid) {
+		err = e.Extend(ctx, now.Add(d).Truncate(time.Second))
+	}
+	if err == nil {
+		op.record.Deadline = s.sb.Status().Deadline
+	}
 	if s.fixed && errors.Is(err, CodeInvalid) {
 		return driver.Invalid("lifetime", "the sandbox was created for its lifetime and no longer", "set Spec.MaxLifetime when it is created")
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/archive"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -124,7 +125,7 @@ func (f *Files) List(ctx context.Context, name string) ([]FileInfo, error) {
 	}, nil)
 }
 
-// Mkdir makes a directory with its parents.
+// Mkdir makes a directory with its parents. One that exists is no error.
 func (f *Files) Mkdir(ctx context.Context, name string, mode fs.FileMode) error {
 	return f.do(ctx, "mkdir", func(d driver.Files) error { return d.Mkdir(ctx, name, mode) })
 }
@@ -153,6 +154,9 @@ func operate[T any](ctx context.Context, f *Files, name string, do func(driver.F
 		return zero, op.end(ctx, driver.Unsupported("files", "the backend has no files", "pass data by Stdin and stdout"), nil)
 	}
 	v, err := do(f.s.sb.Files())
+	if moved, ok := any(v).(archive.Report); ok {
+		op.record.Files, op.record.Bytes = moved.Files, moved.Bytes
+	}
 	var back func() error
 	if err == nil && undo != nil {
 		back = func() error { return undo(v) }

@@ -18,6 +18,7 @@ type operation struct {
 	rt     *Runtime
 	record Record
 	redact redact.Redactor
+	of     *Sandbox // nil for what is not an operation of one
 }
 
 func (r *Runtime) begin(op string) *operation {
@@ -107,6 +108,9 @@ func (o *operation) name(err error) error {
 	}
 	if e.Sandbox == "" {
 		e.Sandbox = o.record.Sandbox
+	}
+	if e.Code == CodeGone && o.of != nil {
+		o.of.tellEnd(e)
 	}
 	e.Hint = o.redact.String(e.Hint)
 	e.Field = o.redact.String(e.Field)

@@ -27,10 +27,11 @@ type Process struct {
 	caller context.Context
 	cancel context.CancelFunc
 	unhook func() bool
+	after  func()     // cleans up once the program has ended; may be nil
 	killed chan error // the answer of the kill that the end of ctx caused
 
 	once    sync.Once
-	exit    *Exit
+	exit    *Exit // nil as long as it is not known
 	err     error
 	started time.Time
 
@@ -83,7 +84,8 @@ func feed(w io.WriteCloser, r io.Reader) {
 
 // Output yields the program's output as it comes, until the program has ended
 // and all was yielded. Leaving the loop early kills the program with all its
-// descendants. An error is yielded last.
+// descendants. The loop waits for the program's end, as Wait does; the error
+// that Wait gives, a timeout among them, is yielded last.
 func (p *Process) Output() iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
 		done := false
@@ -95,17 +97,21 @@ func (p *Process) Output() iter.Seq2[Chunk, error] {
 		}()
 		for {
 			c, err := p.recv()
-			switch {
-			case errors.Is(err, io.EOF):
-				done = true
-				return
-			case err != nil:
-				done = true
-				yield(Chunk{}, p.op.name(p.because(err)))
-				return
-			case !yield(c, nil):
-				return
+			if err == nil {
+				if !yield(c, nil) {
+					return
+				}
+				continue
 			}
+			done = true
+			_, werr := p.Wait()
+			if werr == nil && !errors.Is(err, io.EOF) {
+				werr = p.op.name(p.because(err))
+			}
+			if werr != nil {
+				yield(Chunk{}, werr)
+			}
+			return
 		}
 	}
 }
@@ -127,17 +133,27 @@ func (p *Process) recv() (Chunk, error) {
 }
 
 // Wait waits for the program's end, dropping output that nobody has read.
-// Another exit status than 0 is no error. Code timeout: its Timeout passed.
+// Another exit status than 0 is no error. Beside an error the Exit has the
+// Code -1, unless the program's own end is known, as after a timeout. Code
+// timeout: its Timeout passed; gone: the sandbox ended.
 func (p *Process) Wait() (Exit, error) {
 	p.once.Do(func() {
-		exit, err := p.finish(func(Chunk) {})
+		err := p.finish(func(Chunk) {})
 		op := p.s.begin("wait", Cmd{})
 		op.redact = p.op.redact
-		op.record.Program, op.record.Args = p.op.record.Program, p.op.record.Args
-		op.record.Exit, op.record.Stdout, op.record.Stderr = &exit, p.stdout, p.stderr
-		p.exit, p.err = &exit, op.end(p.caller, err, nil)
+		op.record.Program, op.record.Args, op.record.CodeSHA256 = p.op.record.Program, p.op.record.Args, p.op.record.CodeSHA256
+		op.record.Exit, op.record.Stdout, op.record.Stderr = p.exit, p.stdout, p.stderr
+		p.err = op.end(p.caller, err, nil)
 	})
-	return *p.exit, p.err
+	return p.ended(), p.err
+}
+
+// ended is the program's exit; one that nobody knows is no success.
+func (p *Process) ended() Exit {
+	if p.exit == nil {
+		return Exit{Code: -1}
+	}
+	return *p.exit
 }
 
 // Kill ends the program with all its descendants. It is bounded by
@@ -148,8 +164,12 @@ func (p *Process) Kill() error {
 	return p.op.name(p.p.Kill(ctx))
 }
 
-// finish reads all output into take and waits for the end.
-func (p *Process) finish(take func(Chunk)) (Exit, error) {
+// finish reads all output into take and waits for the end. It sets exit if
+// that is known.
+func (p *Process) finish(take func(Chunk)) error {
+	if p.after != nil {
+		defer p.after()
+	}
 	var err error
 	for {
 		var c Chunk
@@ -158,9 +178,11 @@ func (p *Process) finish(take func(Chunk)) (Exit, error) {
 		}
 		take(c)
 	}
-	var exit Exit
 	if errors.Is(err, io.EOF) {
-		exit, err = p.p.Wait(p.ctx)
+		var exit Exit
+		if exit, err = p.p.Wait(p.ctx); err == nil {
+			p.exit = &exit
+		}
 	}
 	ended := !p.unhook() // the end of ctx has started the kill
 	p.cancel()
@@ -169,14 +191,13 @@ func (p *Process) finish(take func(Chunk)) (Exit, error) {
 	}
 	if ended {
 		if kerr := <-p.killed; kerr != nil && !errors.Is(kerr, CodeGone) {
-			err = driver.Join(p.because(err), p.s.leaked(kerr))
-			return exit, err
+			return driver.Join(p.because(err), p.s.leaked(kerr))
 		}
 	}
-	if err == nil && exit.TimedOut {
+	if err == nil && p.exit.TimedOut {
 		err = &Error{Code: CodeTimeout, Err: errTimeout, Hint: "raise Cmd.Timeout"}
 	}
-	return exit, p.because(err)
+	return p.because(err)
 }
 
 // because tells the caller's end of context from the command's own timeout.
@@ -200,7 +221,7 @@ func (p *Process) collect(limit int64) (*Result, error) {
 	}
 	var out, errout bytes.Buffer
 	res := &Result{secrets: p.op.redact}
-	exit, err := p.finish(func(c Chunk) {
+	err := p.finish(func(c Chunk) {
 		b := &out
 		if c.Stream == Stderr {
 			b = &errout
@@ -212,7 +233,22 @@ func (p *Process) collect(limit int64) (*Result, error) {
 		}
 		b.Write(c.Data)
 	})
-	p.exit = &exit
-	res.Exit, res.Stdout, res.Stderr, res.Duration = exit, out.Bytes(), errout.Bytes(), time.Since(p.started)
+	res.Exit, res.Stdout, res.Stderr, res.Duration = p.ended(), out.Bytes(), errout.Bytes(), time.Since(p.started)
 	return res, err
+}
+
+// result is collect for an operation's Record.
+func (p *Process) result(limit int64, op *operation) (*Result, error) {
+	res, err := p.collect(limit)
+	op.record.Exit, op.record.Stdout, op.record.Stderr = p.exit, p.stdout, p.stderr
+	return res, err
+}
+
+// giveUp undoes a start that could not be recorded.
+func (p *Process) giveUp() error {
+	err := p.Kill()
+	if p.after != nil {
+		p.after()
+	}
+	return err
 }

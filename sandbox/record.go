@@ -22,6 +22,10 @@ type Record struct {
 	Tenant   string        `json:"tenant"`
 	Template string        `json:"template"` // digest
 	Policy   string        `json:"policy"`   // digest of the rules that judged
+	Image    string        `json:"image"`    // as it was ordered; "" for an attached sandbox whose backend does not tell
+
+	Resources Resources `json:"resources,omitzero"` // of create: the caps that were ordered
+	Deadline  time.Time `json:"deadline,omitzero"`  // of create and extend: when the sandbox ends by itself
 
 	Decision    Decision  `json:"decision"`
 	Findings    []string  `json:"findings"`  // rule ids with their paths
@@ -36,9 +40,11 @@ type Record struct {
 	Args       int      `json:"args"`        // how many there were; their text is never kept
 	CodeSHA256 string   `json:"code_sha256"` // of what RunCode ran, in hex; the code itself is never kept
 	Secrets    []string `json:"secrets"`     // names of the secrets it was given
-	Exit       *Exit    `json:"exit"`
-	Stdout     int64    `json:"stdout"` // bytes
+	Exit       *Exit    `json:"exit"`        // nil where it is not known, above all when the program did not end by itself
+	Stdout     int64    `json:"stdout"`      // bytes
 	Stderr     int64    `json:"stderr"`
+	Files      int      `json:"files,omitzero"` // of upload and download
+	Bytes      int64    `json:"bytes,omitzero"`
 
 	Code  Code   `json:"code"` // "" = it succeeded
 	Error string `json:"error"`
@@ -50,7 +56,7 @@ const maxError = 8 << 10
 
 // clean takes secrets out of every text of r, and bounds the longest.
 func (r *Record) clean(secrets redact.Redactor) {
-	for _, s := range []*string{&r.Sandbox, &r.Owner, &r.Tenant, &r.Unguarded, &r.TrustReason, &r.Evidence, &r.Program, &r.Error} {
+	for _, s := range []*string{&r.Sandbox, &r.Image, &r.Owner, &r.Tenant, &r.Unguarded, &r.TrustReason, &r.Evidence, &r.Program, &r.Error} {
 		*s = secrets.String(strings.ToValidUTF8(*s, "\uFFFD"))
 	}
 	for _, list := range []*[]string{&r.Findings, &r.Warnings, &r.Secrets} {
@@ -93,7 +99,7 @@ func (s LogSink) Record(ctx context.Context, r Record) error {
 		slog.Duration("duration", r.Duration), slog.String("isolation", r.Isolation.String()),
 	}
 	for _, a := range []struct{ k, v string }{
-		{"owner", r.Owner}, {"tenant", r.Tenant}, {"template", r.Template}, {"policy", r.Policy},
+		{"owner", r.Owner}, {"tenant", r.Tenant}, {"template", r.Template}, {"policy", r.Policy}, {"image", r.Image},
 		{"decision", string(r.Decision)}, {"unguarded", r.Unguarded}, {"trust", r.Trust}, {"trust_reason", r.TrustReason},
 		{"evidence", r.Evidence}, {"program", r.Program}, {"code_sha256", r.CodeSHA256}, {"code", string(r.Code)}, {"error", r.Error},
 	} {
@@ -112,6 +118,12 @@ func (s LogSink) Record(ctx context.Context, r Record) error {
 	if r.Exit != nil {
 		attrs = append(attrs, slog.Int("args", r.Args), slog.Int("exit", r.Exit.Code), slog.String("signal", r.Exit.Signal),
 			slog.Int64("stdout", r.Stdout), slog.Int64("stderr", r.Stderr))
+	}
+	if !r.Deadline.IsZero() {
+		attrs = append(attrs, slog.Time("deadline", r.Deadline))
+	}
+	if r.Files > 0 {
+		attrs = append(attrs, slog.Int("files", r.Files), slog.Int64("bytes", r.Bytes))
 	}
 	s.Logger.LogAttrs(ctx, level, "sandbox operation", attrs...)
 	return nil

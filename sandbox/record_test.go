@@ -401,7 +401,7 @@ func TestARecordReadsBackAsItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"time":"2026-01-02T03:04:05.000000006Z","duration_ns":1000000000,"op":"run","backend":"memory","sandbox":"","owner":"","tenant":"","template":"","policy":"",` +
+	const want = `{"time":"2026-01-02T03:04:05.000000006Z","duration_ns":1000000000,"op":"run","backend":"memory","sandbox":"","owner":"","tenant":"","template":"","policy":"","image":"",` +
 		`"decision":"warn","findings":["a"],"unguarded":"","trust":"","trust_reason":"","isolation":"microvm","evidence":"","warnings":["b"],` +
 		`"program":"sh","args":2,"code_sha256":"ab","secrets":["T"],"exit":{"code":137,"signal":"SIGKILL","oom":true,"timed_out":true},"stdout":1,"stderr":2,"code":"timeout","error":"x"}`
 	if string(text) != want {

@@ -108,7 +108,7 @@ func (r *Runtime) create(ctx context.Context, spec Spec, op *operation) (*Sandbo
 		return nil, err
 	}
 	st := raw.Status()
-	op.record.Sandbox, op.record.Isolation, op.record.Evidence = st.ID, st.Isolation, st.Evidence.Detail
+	op.record.Sandbox, op.record.Isolation, op.record.Evidence, op.record.Deadline = st.ID, st.Isolation, st.Evidence.Detail, st.Deadline
 	sb := &Sandbox{rt: r, sb: raw, id: st.ID, detached: st.Detached, fixed: order.LongestLife() == order.Lifetime, plan: plan, base: op.record, known: new(known)}
 	if spec.Template != nil {
 		declared := slices.Clone(spec.Template.Secrets)
@@ -149,6 +149,7 @@ func (r *Runtime) plan(ctx context.Context, spec Spec, op *operation) (driver.Sp
 	rec := &op.record
 	rec.Owner, rec.Tenant, rec.Template = order.Facts.Owner, order.Facts.Tenant, order.Facts.Template
 	rec.Trust, rec.TrustReason = order.Trust.String(), order.Trust.Reason()
+	rec.Image, rec.Resources = order.Image, order.Resources
 
 	plan, err := r.b.Check(order)
 	if err != nil {
@@ -195,10 +196,9 @@ func (r *Runtime) judge(ctx context.Context, t *Template, order driver.Spec, pla
 	rec.Decision, rec.Policy = v.Decision, v.Policy
 	for _, f := range v.Findings {
 		rec.Findings = append(rec.Findings, f.Rule+" "+f.Path)
-		switch f.Effect {
-		case Warn:
+		if f.Effect == Warn {
 			rec.Warnings = append(rec.Warnings, f.Rule+": "+f.Message)
-		case Waived:
+		} else if f.Effect == Waived {
 			rec.Warnings = append(rec.Warnings, f.Rule+": "+f.Message+"; "+f.Waiver.String())
 		}
 	}
@@ -277,6 +277,7 @@ func (r *Runtime) Attach(ctx context.Context, id string) (*Sandbox, error) {
 	if err == nil {
 		st = raw.Status()
 		op.record.Template, op.record.Tenant, op.record.Policy = st.Facts.Template, st.Facts.Tenant, st.Facts.Policy
+		op.record.Image = st.Image
 	}
 	if err := op.end(ctx, err, nil); err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -28,6 +30,7 @@ type Sandbox struct {
 	interpreters interpreters // what RunCode has found
 
 	close    sync.Once
+	closing  atomic.Bool
 	closeErr error
 }
 
@@ -41,47 +44,46 @@ func (s *Sandbox) Status() Status { return s.sb.Status() }
 // Plan is how each control is enforced. It is zero for an attached sandbox.
 func (s *Sandbox) Plan() driver.Plan { return s.plan }
 
-// Warnings are what the operator should know of this sandbox.
+// Warnings are what the operator should know of this sandbox: those of the
+// plan, and what the Guard warned of.
 func (s *Sandbox) Warnings() []string { return slices.Clone(s.base.Warnings) }
 
 // Run runs cmd to its end and returns its output. Another exit status than 0
 // is a Result, not an error. When ctx ends, nothing of the program survives
 // and the error is ctx's. Code timeout: the command's own Timeout passed; the
-// Result holds what it wrote until then. Code gone: the sandbox ended.
+// Result holds what it wrote until then, and is nil with every other error.
+// Code gone: the sandbox ended, at its deadline or before.
 func (s *Sandbox) Run(ctx context.Context, cmd Cmd) (*Result, error) {
 	op := s.begin("run", cmd)
 	if cmd.Detached {
 		return nil, op.end(ctx, driver.Invalid("detached", "Run waits for the program", "use Start for a detached process"), nil)
 	}
-	res, err := s.run(ctx, cmd, op)
-	if err := op.end(ctx, err, nil); err != nil {
-		if errors.Is(err, CodeTimeout) {
-			return res, err
-		}
-		return nil, err
+	var res *Result
+	p, err := s.start(ctx, cmd, op)
+	if err == nil {
+		res, err = p.result(cmd.MaxOutput, op)
 	}
-	return res, nil
+	return outcome(res, op.end(ctx, err, nil))
 }
 
-// run is what Run and RunCode share: a program from start to end.
-func (s *Sandbox) run(ctx context.Context, cmd Cmd, op *operation) (*Result, error) {
-	p, err := s.start(ctx, cmd, op)
-	if err != nil {
+// outcome is what Run and RunCode return: what a program wrote until its
+// timeout is there beside the error.
+func outcome(res *Result, err error) (*Result, error) {
+	if err != nil && !errors.Is(err, CodeTimeout) {
 		return nil, err
 	}
-	res, err := p.collect(cmd.MaxOutput)
-	op.record.Exit, op.record.Stdout, op.record.Stderr = p.exit, p.stdout, p.stderr
 	return res, err
 }
 
 // Start starts cmd. When ctx ends, the process is killed with all its
-// descendants, unless cmd is Detached.
+// descendants, unless cmd is Detached. A program that does not exist is a
+// Process that exits with 127, one that may not be executed with 126.
 func (s *Sandbox) Start(ctx context.Context, cmd Cmd) (*Process, error) {
 	op := s.begin("start", cmd)
 	p, err := s.start(ctx, cmd, op)
 	var undo func() error
 	if err == nil {
-		undo = p.Kill
+		undo = p.giveUp
 	}
 	if err := op.end(ctx, err, undo); err != nil {
 		return nil, err
@@ -100,6 +102,7 @@ func (s *Sandbox) Close() error { return s.closeFor(context.Background()) }
 
 // closeFor is Close with the values of ctx, a span among them, for the sinks.
 func (s *Sandbox) closeFor(ctx context.Context) error {
+	s.closing.Store(true)
 	s.close.Do(func() {
 		op := s.begin("close", Cmd{})
 		s.closeErr = op.end(ctx, s.destroy(), nil)
@@ -140,6 +143,29 @@ func labelled(st driver.Status) string {
 	return strings.Join(append(all, slices.Sorted(maps.Keys(st.Labels))...), " ")
 }
 
+// tellEnd adds to an error that says the sandbox is gone why it is, as far as
+// that is known here.
+func (s *Sandbox) tellEnd(e *Error) {
+	why, fix := "", ""
+	switch deadline := s.sb.Status().Deadline; {
+	case s.closing.Load():
+		why = "the sandbox was closed"
+	case !deadline.IsZero() && !time.Now().Before(deadline):
+		why = "its lifetime ended at " + deadline.UTC().Format(time.RFC3339)
+		fix = "set a longer Spec.Lifetime, or Spec.MaxLifetime and Extend it in time"
+	default:
+		return
+	}
+	if e.Err == nil {
+		e.Err = errors.New(why)
+	} else {
+		e.Err = fmt.Errorf("%w; %s", e.Err, why)
+	}
+	if e.Hint == "" {
+		e.Hint = fix
+	}
+}
+
 // leaked is a program that may run on, since its kill failed.
 func (s *Sandbox) leaked(err error) error {
 	return &Error{Code: CodeLeaked, Sandbox: s.id, Err: err, Hint: "close the sandbox; that ends everything in it"}
@@ -148,8 +174,8 @@ func (s *Sandbox) leaked(err error) error {
 func (s *Sandbox) begin(op string, cmd Cmd) *operation {
 	o := s.rt.begin(op)
 	r := s.base
-	r.Time, r.Op, r.Warnings, r.Findings = o.record.Time, op, nil, nil
-	o.record = r
+	r.Time, r.Op, r.Warnings, r.Findings, r.Deadline, r.Resources = o.record.Time, op, nil, nil, time.Time{}, Resources{}
+	o.record, o.of = r, s
 	o.redact = s.known.add(cmd.Secrets)
 	cmd.describe(&o.record, o.redact)
 	return o

@@ -51,7 +51,6 @@ type job struct {
 	timeout  time.Duration // of the program
 	results  string        // directory that the program writes, relative to the files
 	to       string        // where the results go on the host; "" = nowhere
-	stream   bool
 }
 
 func main() {
@@ -66,7 +65,6 @@ func main() {
 	flag.DurationVar(&j.timeout, "timeout", time.Minute, "how long the program may run")
 	flag.StringVar(&j.results, "results", "out", "directory of the program's results, relative to the copied one")
 	flag.StringVar(&j.to, "to", "", "directory to copy the results into; it must not exist yet")
-	flag.BoolVar(&j.stream, "stream", false, "show output while it comes")
 	flag.Parse()
 	if flag.NArg() < 1 {
 		fmt.Fprintln(os.Stderr, "usage: code-runner -image image [flags] program.py [argument…]")
@@ -201,11 +199,7 @@ func run(ctx context.Context, j job, stdout, stderr io.Writer) (code int, err er
 		note(stderr, "extended until %s", sb.Status().Deadline.Format(time.RFC3339))
 	}
 
-	runs := runWhole
-	if j.stream {
-		runs = runStreaming
-	}
-	exit, err := runs(ctx, sb, string(text), cmd, stdout, stderr)
+	exit, err := show(ctx, sb, string(text), cmd, stdout, stderr)
 	if err != nil {
 		return 0, err
 	}
@@ -223,35 +217,14 @@ func run(ctx context.Context, j job, stdout, stderr io.Writer) (code int, err er
 	return exit.Code, nil
 }
 
-// runWhole runs the code and shows its output when it has ended. RunCode finds
-// the interpreter, and records the code's digest.
-func runWhole(ctx context.Context, sb *sandbox.Sandbox, text string, cmd sandbox.Cmd, stdout, stderr io.Writer) (sandbox.Exit, error) {
-	res, err := sb.RunCode(ctx, sandbox.Source{Language: "python", Text: text, Cmd: cmd})
-	if res == nil {
-		return sandbox.Exit{}, err
-	}
-	// Beside an error there is what was written until then.
-	out, errs := res.Text()
-	_, _ = io.WriteString(stdout, out)
-	_, _ = io.WriteString(stderr, errs)
-	return res.Exit, err
-}
-
-// runStreaming shows output while it comes. RunCode cannot do that, so the code
-// becomes a file here and Start runs it.
-func runStreaming(ctx context.Context, sb *sandbox.Sandbox, text string, cmd sandbox.Cmd, stdout, stderr io.Writer) (sandbox.Exit, error) {
-	const name = ".code-runner.py"
-	// Beside the files, so that the program's imports find them.
-	if err := sb.Files().Write(ctx, path.Join(cmd.Dir, name), []byte(text), 0o644); err != nil {
-		return sandbox.Exit{}, err
-	}
-	// Python keeps output back unless it writes to a terminal; -u makes it come.
-	cmd.Args = append([]string{"python3", "-u", name}, cmd.Args...)
-	p, err := sb.Start(ctx, cmd)
+// show runs the code and shows its output while it comes.
+func show(ctx context.Context, sb *sandbox.Sandbox, text string, cmd sandbox.Cmd, stdout, stderr io.Writer) (sandbox.Exit, error) {
+	// Python keeps output back unless it writes to a terminal or is told so.
+	cmd.Env = map[string]string{"PYTHONUNBUFFERED": "1"}
+	p, err := sb.StartCode(ctx, sandbox.Source{Language: "python", Text: text, Cmd: cmd})
 	if err != nil {
 		return sandbox.Exit{}, err
 	}
-	var failed error
 	for text, err := range p.Text() {
 		if err == nil {
 			w := stdout
@@ -261,18 +234,12 @@ func runStreaming(ctx context.Context, sb *sandbox.Sandbox, text string, cmd san
 			_, err = io.WriteString(w, text.Text)
 		}
 		if err != nil {
-			// Leaving the loop kills the program: nobody reads it any more.
-			failed = err
-			break
+			// Leaving the loop kills the program, if it still runs: nobody
+			// reads it any more.
+			return sandbox.Exit{}, err
 		}
 	}
-	// Always: the loop ends without an error when the program ran out of time,
-	// and the audit file learns from Wait how it ended.
-	exit, err := p.Wait()
-	if failed != nil {
-		err = failed
-	}
-	return exit, err
+	return p.Wait()
 }
 
 // noteLeftOut tells of what a copy does not carry, such as symbolic links.

@@ -60,63 +60,55 @@ func newJob(t *testing.T) job {
 	}
 }
 
-// Both ways of running do the same: files in, results out, the program's own
-// exit code, and an audit file that is whole and does not hold the secret.
+// Files go in, results come out, the exit code is the program's own, and the
+// audit file is whole and does not hold the secret.
 func TestTheExampleRuns(t *testing.T) {
 	const secret = "correct-horse-battery-staple"
-	for name, stream := range map[string]bool{"whole": false, "streaming": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("CODE_RUNNER_SECRET", secret)
-			j := newJob(t)
-			j.stream, j.secret, j.extend = stream, "CODE_RUNNER_SECRET", 2*time.Minute
-			var stdout, stderr bytes.Buffer
-			code, err := run(t.Context(), j, &stdout, &stderr)
-			if err != nil || code != 3 {
-				t.Fatalf("exit %d, %v, want 3\n%s", code, err, &stderr)
-			}
-			if got, want := stdout.String(), "arguments ['one', 'two']\n"; got != want {
-				t.Errorf("stdout %q, want %q", got, want)
-			}
-			for _, want := range []string{"a secret of 28\n", "isolation: container", "extended until"} {
-				if !strings.Contains(stderr.String(), want) {
-					t.Errorf("no %q in %s", want, &stderr)
-				}
-			}
-			if got, err := os.ReadFile(filepath.Join(j.to, "result.txt")); err != nil || string(got) != "pâté\npâté\n" {
-				t.Errorf("result %q, %v", got, err)
-			}
+	t.Setenv("CODE_RUNNER_SECRET", secret)
+	j := newJob(t)
+	j.secret, j.extend = "CODE_RUNNER_SECRET", 2*time.Minute
+	var stdout, stderr bytes.Buffer
+	code, err := run(t.Context(), j, &stdout, &stderr)
+	if err != nil || code != 3 {
+		t.Fatalf("exit %d, %v, want 3\n%s", code, err, &stderr)
+	}
+	if got, want := stdout.String(), "arguments ['one', 'two']\n"; got != want {
+		t.Errorf("stdout %q, want %q", got, want)
+	}
+	for _, want := range []string{"a secret of 28\n", "isolation: container", "extended until"} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("no %q in %s", want, &stderr)
+		}
+	}
+	if got, err := os.ReadFile(filepath.Join(j.to, "result.txt")); err != nil || string(got) != "pâté\npâté\n" {
+		t.Errorf("result %q, %v", got, err)
+	}
 
-			kept, err := os.ReadFile(j.audit)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if bytes.Contains(kept, []byte(secret)) {
-				t.Error("the secret is in the audit file")
-			}
-			if report, err := audit.Verify(bytes.NewReader(kept), audit.VerifyOptions{}); err != nil || report.Records == 0 {
-				t.Errorf("audit file: %+v, %v", report, err)
-			}
-		})
+	kept, err := os.ReadFile(j.audit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(kept, []byte(secret)) {
+		t.Error("the secret is in the audit file")
+	}
+	if report, err := audit.Verify(bytes.NewReader(kept), audit.VerifyOptions{}); err != nil || report.Records == 0 {
+		t.Errorf("audit file: %+v, %v", report, err)
 	}
 }
 
 func TestAProgramThatTakesTooLong(t *testing.T) {
-	for name, stream := range map[string]bool{"whole": false, "streaming": true} {
-		t.Run(name, func(t *testing.T) {
-			j := newJob(t)
-			j.stream, j.timeout = stream, 2*time.Second
-			if err := os.WriteFile(j.program, []byte("import time\nprint('began', flush=True)\ntime.sleep(60)\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			var stdout, stderr bytes.Buffer
-			code, err := run(t.Context(), j, &stdout, &stderr)
-			if code != exitTimeout || !errors.Is(err, sandbox.CodeTimeout) {
-				t.Errorf("exit %d, %v, want %d", code, err, exitTimeout)
-			}
-			if got := stdout.String(); got != "began\n" {
-				t.Errorf("stdout %q, want what was written until then", got)
-			}
-		})
+	j := newJob(t)
+	j.timeout = 2 * time.Second
+	if err := os.WriteFile(j.program, []byte("import time\nprint('began', flush=True)\ntime.sleep(60)\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	code, err := run(t.Context(), j, &stdout, &stderr)
+	if code != exitTimeout || !errors.Is(err, sandbox.CodeTimeout) {
+		t.Errorf("exit %d, %v, want %d", code, err, exitTimeout)
+	}
+	if got := stdout.String(); got != "began\n" {
+		t.Errorf("stdout %q, want what was written until then", got)
 	}
 }
 

@@ -37,7 +37,8 @@ func Codes() []Code {
 func (c Code) Error() string { return string(c) }
 
 // Error is the one error type of sandboxio. It is made where the failure is
-// understood and wrapped once more at most, at the border to the caller.
+// understood and wrapped once more at most, at the border to the caller. Its
+// text ends with the Hint, in parentheses.
 type Error struct {
 	Code       Code
 	Op         string        // "create", "start", "attach", …

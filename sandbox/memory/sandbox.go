@@ -134,14 +134,15 @@ func (b *box) status() driver.Status {
 
 // handle is the sandbox as its creator, or who attached to it, holds it.
 func (b *box) handle() *sandbox {
-	s := b.status()
-	s.Evidence = driver.Evidence{Source: "none", Detail: "kept in this process, isolated by nothing", Date: time.Now()}
-	return &sandbox{box: b, status: s}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return &sandbox{box: b, state: b.state, measured: time.Now()}
 }
 
 type sandbox struct {
-	box    *box
-	status driver.Status
+	box      *box
+	state    driver.State // as it was then
+	measured time.Time
 }
 
 var (
@@ -150,11 +151,9 @@ var (
 )
 
 func (s *sandbox) Status() driver.Status {
-	out := s.status
-	out.Labels = maps.Clone(out.Labels)
-	s.box.mu.Lock()
-	out.Deadline = s.box.deadline
-	s.box.mu.Unlock()
+	out := s.box.status()
+	out.State = s.state
+	out.Evidence = driver.Evidence{Source: "none", Detail: "kept in this process, isolated by nothing", Date: s.measured}
 	return out
 }
 
