@@ -1,12 +1,16 @@
 package review
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/plan"
 	"github.com/sandboxio/terraform-provider-sandboxio/policy"
 )
+
+// header is the first line of a block with nothing of its content.
+var header = regexp.MustCompile(`^\s*(?:resource|provider|module|dynamic)[ "\w-]*\{\s*$`)
 
 // hidden stands for a text of the source that is not shown.
 const hidden = "(hidden)"
@@ -24,6 +28,9 @@ func excerpt(p *plan.Plan, item plan.Item, f Finding) []Line {
 	all := strings.HasPrefix(f.Rule, "SBX-SEC-") || slices.ContainsFunc(private, func(w string) bool {
 		return slices.Contains(strings.FieldsFunc(f.Attribute, func(c rune) bool { return strings.ContainsRune(".[]\"", c) }), w)
 	})
+	if header.MatchString(text) {
+		all = false // nobody's text but its type and name
+	}
 	shown := item.Redact(mask(text, all))
 	l := Line{Number: f.Place.Line, Text: shown}
 	if shown == text && f.Place.EndLine == f.Place.Line {

@@ -127,6 +127,7 @@ func Run(ctx context.Context, p *plan.Plan, e *policy.Engine, o Options) (*Repor
 	for _, f := range e.Unmatched() {
 		keep(settings(f))
 	}
+	together(r.Findings)
 	r.Findings = append(r.Findings, last...)
 	r.Seen = p.Seen()
 	for _, info := range e.Rules() {
@@ -135,6 +136,21 @@ func Run(ctx context.Context, p *plan.Plan, e *policy.Engine, o Options) (*Repor
 		}
 	}
 	return r, r.Seen.Nothing()
+}
+
+// together sorts what rules over the whole plan said to the resources that they
+// said it of, worst first.
+func together(all []Finding) {
+	first := map[string]int{}
+	for i, f := range all {
+		if _, ok := first[f.Address]; !ok {
+			first[f.Address] = i
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(first[a.Address], first[b.Address]), cmp.Compare(rank(a.Effect), rank(b.Effect)),
+			cmp.Compare(slices.Index(severities, a.Severity), slices.Index(severities, b.Severity)), strings.Compare(a.Rule, b.Rule))
+	})
 }
 
 // settings is a finding about what the policy was told, and not about one
@@ -201,10 +217,6 @@ func judge(ctx context.Context, p *plan.Plan, e *policy.Engine, item plan.Item, 
 			}
 		}
 	}
-	slices.SortStableFunc(a.findings, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(rank(x.Effect), rank(y.Effect)),
-			cmp.Compare(slices.Index(severities, x.Severity), slices.Index(severities, y.Severity)), strings.Compare(x.Rule, y.Rule))
-	})
 	return a
 }
 

@@ -14,9 +14,8 @@ import (
 // Text writes the report for people, by resource.
 func (r *Report) Text(to io.Writer, s Style) error {
 	w := bufio.NewWriter(to)
-	last := "\x00"
-	for i := 0; i < len(r.Findings); i++ {
-		f := r.Findings[i]
+	last, told := "\x00", map[int]bool{}
+	for i, f := range r.Findings {
 		if f.Known {
 			continue
 		}
@@ -28,14 +27,18 @@ func (r *Report) Text(to io.Writer, s Style) error {
 			last = f.Address
 		}
 		if f.Effect == sandbox.Unknown {
-			n := 1 // rules that wait for the same value are told together
-			var rules []string
-			for rules = []string{f.Rule}; i+n < len(r.Findings) && sameWait(f, r.Findings[i+n]); n++ {
-				if next := r.Findings[i+n].Rule; next != rules[len(rules)-1] {
-					rules = append(rules, next)
+			if told[i] {
+				continue
+			}
+			var rules []string // that wait for the same value are told together
+			for j := i; j < len(r.Findings) && r.Findings[j].Address == f.Address; j++ {
+				if next := r.Findings[j]; sameWait(f, next) {
+					told[j] = true
+					if !slices.Contains(rules, next.Rule) {
+						rules = append(rules, next.Rule)
+					}
 				}
 			}
-			i += n - 1
 			f.Rule, f.Title = strings.Join(rules, ", "), ""
 		}
 		f.text(w, s)
@@ -54,7 +57,7 @@ func (r *Report) Text(to io.Writer, s Style) error {
 }
 
 func sameWait(a, b Finding) bool {
-	return b.Effect == sandbox.Unknown && !b.Known && a.Address == b.Address && a.Message == b.Message
+	return b.Effect == sandbox.Unknown && !b.Known && a.Attribute == b.Attribute && a.Message == b.Message
 }
 
 func (f Finding) text(w io.Writer, s Style) {
