@@ -19,8 +19,8 @@ type Learned struct {
 }
 
 // Learn makes rules of denied attempts. What is denied for what it is and not
-// for want of a rule (malformed, protected, hidden names, wrong protocols) gets
-// none.
+// for want of a rule (malformed, protected, hidden names, wrong protocols, an
+// address that nobody resolved) gets none.
 func Learn(denials []Denial) Learned {
 	var l Learned
 	var rules []driver.Rule
@@ -45,7 +45,7 @@ func Learn(denials []Denial) Learned {
 // rule is the canonical rule that would have allowed d, if there is one to
 // recommend.
 func (d Denial) rule() (driver.Rule, bool) {
-	if !slices.Contains([]Reason{NoRules, Host, Port, Address, Unpinned}, d.Reason) {
+	if !slices.Contains([]Reason{NoRules, Host, Port, Address}, d.Reason) {
 		return driver.Rule{}, false
 	}
 	r := driver.Rule{}

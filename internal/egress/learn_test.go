@@ -27,6 +27,7 @@ func TestWhatWasAttemptedBecomesRulesCommentedOut(t *testing.T) {
 		{Host: "ssh.example.com", Port: 22, Reason: egress.NoRules, Count: 1},
 		{Addr: addr("169.254.169.254"), Port: 80, Reason: egress.Protected, Count: 9},
 		{Addr: addr("10.0.0.1"), Port: 80, Reason: egress.Address, Count: 1},
+		{Host: "ok.example.com", Addr: addr("203.0.113.66"), Port: 443, Reason: egress.Unpinned, Count: 1},
 		{Host: "*.evil.example", Port: 443, Reason: egress.Host, Count: 1},
 		{Host: "x\"\n} ${file(\"/etc/passwd\")} %{if true}\u202e\x00\xff\a\\", Port: 443, Reason: egress.Malformed, Count: 1},
 	}).HCL(driver.Transparent)
@@ -43,6 +44,7 @@ func TestWhatWasAttemptedBecomesRulesCommentedOut(t *testing.T) {
 #   10.0.0.1, port 80: address, 1 attempt
 #   169.254.169.254, port 80: protected, 9 attempts
 #   "*.evil.example", port 443: host, 1 attempt
+#   "ok.example.com", 203.0.113.66, port 443: unpinned, 1 attempt
 #   "x\"\n} $${file(\"/etc/passwd\")} %%{if true}\u202e\u0000\u00ff\u0007\\", port 443: malformed, 1 attempt
 `
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -89,6 +89,12 @@ func (l *linter) rule(i int, c driver.Rule) {
 	} else {
 		l.prefix(i, c)
 	}
+	for _, port := range []uint16{53, 853} {
+		if has(c.Ports, port) && (c.Host == "" || speechless[port] == "") {
+			l.add(Finding{i, KindResolver, false, "ports", fmt.Sprintf("port %d leads to a name server past the gateway's own, through which data leaves in what is asked for", port),
+				fmt.Sprintf("take port %d out, and name the hosts that the program needs", port)})
+		}
+	}
 	l.said(i, c)
 }
 
@@ -137,11 +143,6 @@ func (l *linter) prefix(i int, c driver.Rule) {
 	}
 	if least := narrowest(p); p.Bits() < least {
 		l.add(Finding{i, KindWide, false, "cidr", fmt.Sprintf("%s is wider than /%d", p, least), fmt.Sprintf("use /%d or narrower, or name hosts", least)})
-	}
-	for _, port := range []uint16{53, 853} {
-		if has(c.Ports, port) {
-			l.add(Finding{i, KindResolver, false, "ports", fmt.Sprintf("port %d leads to a name server past the gateway's own, through which data leaves in what is asked for", port), fmt.Sprintf("take port %d out, and name hosts", port)})
-		}
 	}
 }
 

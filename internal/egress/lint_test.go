@@ -47,6 +47,7 @@ func TestLint(t *testing.T) {
 		{name: "a name that nobody resolves", rules: list("printer.local"), want: list("0 never")},
 		{name: "a host on a port that names none", rules: list("a.example.com:22"), want: list("!0 unenforceable"), text: "SSH"},
 		{name: "IPv6 in transparent mode", rules: list("2600:1::/48"), want: list("!0 unenforceable")},
+		{name: "a name server by TLS", rules: list("dns.example.com:853"), want: list("0 resolver")},
 		{name: "a name server", rules: list("203.0.113.53:53"), want: list("0 resolver")},
 	} {
 		t.Run(c.name, func(t *testing.T) {

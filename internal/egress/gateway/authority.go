@@ -41,7 +41,7 @@ func parseAuthority(s string) (authority, error) {
 	}
 	if port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
-		if err != nil || n == 0 || port[0] < '1' || port[0] > '9' {
+		if err != nil || port[0] < '1' || port[0] > '9' {
 			return authority{}, refuse(egress.BadHTTP, "an authority has no port after its colon")
 		}
 		a.port = uint16(n)

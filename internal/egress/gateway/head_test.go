@@ -125,6 +125,16 @@ func TestReadHead(t *testing.T) {
 	}
 }
 
+func TestALineEndsInOneWay(t *testing.T) {
+	t.Parallel()
+	for in, good := range map[string]bool{"abc\r\n": true, "\r\n": true, "abc\n": false, "a\rb\r\n": false, "abc\r\r\n": false, "a\x00b\r\n": false, "abcdef\r\n": false, "abc": false, "": false} {
+		got, err := readLine(bufio.NewReaderSize(strings.NewReader(in), 16), 5)
+		if (err == nil) != good || good && got+"\r\n" != in {
+			t.Errorf("%q gives %q, %v", in, got, err)
+		}
+	}
+}
+
 func TestAuthoritiesThatAreAddresses(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

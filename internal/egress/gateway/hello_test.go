@@ -123,6 +123,7 @@ func TestReadHello(t *testing.T) {
 		{name: "an extension longer than the hello", in: tamper(inOne(good), len(inOne(good))-len(sni("example.com"))+2, 1), want: egress.BadTLS},
 		{name: "extensions shorter than the hello", in: inOne(append([]byte{messageHello}, vec(3, append(message(sni("example.com"))[4:], 0)...)...)), want: egress.BadTLS},
 		{name: "a message inside its record with more behind", in: inOne(append(bytes.Clone(good), 0)), want: egress.BadTLS},
+		{name: "no extensions, and behind it what looks like some", in: inOne(append(message(), vec(2, sni("example.com")...)...)), want: egress.BadTLS},
 		{name: "an alert between the records", in: append(inRecords(good, 50)[:55], append([]byte{21, 3, 3, 0, 2, 1, 0}, inRecords(good[50:], 500)...)...), want: egress.BadTLS},
 		{name: "an empty record", in: append([]byte{22, 3, 1, 0, 0}, inOne(good)...), want: egress.BadTLS},
 		{name: "a record that is too long", in: []byte{22, 3, 1, 0x40, 1}, want: egress.BadTLS},

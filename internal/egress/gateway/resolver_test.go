@@ -244,6 +244,8 @@ func TestAnswer(t *testing.T) {
 		{name: "aliases are followed and not shown", records: []dnsmessage.Resource{cname(ex, 50, "A.edge.example."), a("b.edge.example.", 40, "203.0.113.1"), cname("a.EDGE.example.", 45, "b.edge.example.")}, want: []string{"203.0.113.1"}, ttl: 40},
 		{name: "addresses of other names are not taken", records: []dnsmessage.Resource{a("evil.example.", 60, "203.0.113.66"), cname(ex, 50, "a.edge.example.")}},
 		{name: "an alias that leads out of the answer", records: []dnsmessage.Resource{cname(ex, 50, "a.edge.example.")}},
+		{name: "as many aliases as anybody needs", records: aliases(maxAliases), want: []string{"203.0.113.1"}, ttl: 60},
+		{name: "one more", records: aliases(maxAliases + 1), code: dnsmessage.RCodeServerFailure},
 		{name: "a loop of aliases", records: loop, code: dnsmessage.RCodeServerFailure},
 		{name: "an alias of itself", records: []dnsmessage.Resource{cname(ex, 50, ex), a(ex, 60, "203.0.113.1")}, code: dnsmessage.RCodeServerFailure},
 		{name: "two aliases of one name", records: []dnsmessage.Resource{cname(ex, 50, "a.example."), cname(ex, 50, "b.example.")}, code: dnsmessage.RCodeServerFailure},
@@ -299,6 +301,18 @@ func TestAnswer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// aliases is a chain of n aliases of example.com to an address.
+func aliases(n int) []dnsmessage.Resource {
+	at := "example.com."
+	var out []dnsmessage.Resource
+	for i := range n {
+		next := fmt.Sprintf("a%d.example.", i)
+		out = append(out, cname(at, 60, next))
+		at = next
+	}
+	return append(out, a(at, 60, "203.0.113.1"))
 }
 
 func manyA(owner string, n int) []dnsmessage.Resource {

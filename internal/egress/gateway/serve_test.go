@@ -359,6 +359,7 @@ func TestProxy(t *testing.T) {
 		{name: "a name that leads to a private address", words: connect, found: []string{"10.0.0.1"}, status: "403", want: egress.Protected},
 		{name: "a name that leads to a private address beside a public one", words: connect, found: []string{"203.0.113.1", "10.0.0.1"}, status: "403", want: egress.Protected},
 		{name: "a name that leads to a mapped private address", words: connect, found: []string{"::ffff:10.0.0.1"}, status: "403", want: egress.Protected},
+		{name: "a name that leads to a mapped address", words: connect + hello, found: []string{"::ffff:203.0.113.5"}, dialed: []string{"203.0.113.5:443"}, sent: hello, status: "200"},
 		{name: "a name that leads to a private address that a rule names", words: "CONNECT example.com:443 HTTP/1.1\r\n\r\n" + hello, found: []string{"10.9.0.1"}, dialed: []string{"10.9.0.1:443"}, sent: hello, status: "200"},
 		{name: "a name that leads nowhere", words: connect, found: []string{}, status: "502", want: egress.Unresolved},
 		{name: "a request that is not addressed to a proxy", words: get, status: "400", want: egress.BadHTTP},
@@ -498,3 +499,84 @@ func TestRealClientsGetThroughTheProxy(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// BenchmarkRouter sends over loopback, by itself and through a Router, so that
+// the two can be compared in one run.
+func BenchmarkRouter(b *testing.B) {
+	const size = 64 << 20
+	hello := inOne(message(sni("example.com")))
+	sink, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer sink.Close()
+	go func() {
+		for {
+			c, err := sink.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.Copy(io.Discard, c)
+				_ = c.Close()
+			}()
+		}
+	}()
+	to := netip.MustParseAddrPort("203.0.113.1:443")
+	var pins Pins
+	pins.Pin("example.com", false, []netip.Addr{to.Addr()}, MaxTTL, time.Now())
+	router := NewRouter(RouterOptions{Policy: policyOf(b, "example.com"), Pins: &pins, Denials: &egress.Tally{},
+		Dial: func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", sink.Addr().String())
+		}})
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer front.Close()
+	go func() {
+		for {
+			c, err := front.Accept()
+			if err != nil {
+				return
+			}
+			go router.Serve(b.Context(), c, to)
+		}
+	}()
+	connect := func(b *testing.B, at net.Addr) net.Conn {
+		b.Helper()
+		c, err := net.Dial("tcp", at.String())
+		if err == nil {
+			_, err = c.Write(hello)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		return c
+	}
+	block := make([]byte, 256<<10)
+	for name, at := range map[string]net.Addr{"by itself": sink.Addr(), "through the router": front.Addr()} {
+		b.Run("transfer "+name, func(b *testing.B) {
+			b.SetBytes(size)
+			for b.Loop() {
+				c := connect(b, at)
+				for n := 0; n < size; n += len(block) {
+					if _, err := c.Write(block); err != nil {
+						b.Fatal(err)
+					}
+				}
+				_ = c.(*net.TCPConn).CloseWrite() //nolint:forcetypeassert // it is one
+				_, _ = io.Copy(io.Discard, c)
+				_ = c.Close()
+			}
+		})
+		b.Run("connection "+name, func(b *testing.B) {
+			for b.Loop() {
+				c := connect(b, at)
+				_ = c.(*net.TCPConn).CloseWrite() //nolint:forcetypeassert // it is one
+				_, _ = io.Copy(io.Discard, c)
+				_ = c.Close()
+			}
+		})
+	}
+}
