@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -186,6 +188,83 @@ func TestACanaryIsInNoSinkErrorOrPrintout(t *testing.T) {
 			slog.New(slog.NewTextHandler(&out, nil)).Info("x", "v", v)
 			sings(t, "slog", out.String())
 		})
+	}
+}
+
+// tattling fails on content, and repeats the file's name.
+type tattling struct{ driver.Files }
+
+type tattler struct{ name string }
+
+func (b tattler) fail() error {
+	return &driver.Error{Code: driver.CodeGone, Err: &fs.PathError{Op: "read", Path: b.name, Err: errors.New("it ended")}}
+}
+func (b tattler) Read([]byte) (int, error)  { return 0, b.fail() }
+func (b tattler) Write([]byte) (int, error) { return 0, b.fail() }
+func (b tattler) Close() error              { return b.fail() }
+
+func (tattling) Open(_ context.Context, name string) (io.ReadCloser, driver.FileInfo, error) {
+	return tattler{name}, driver.FileInfo{Name: name}, nil
+}
+
+func (tattling) Create(_ context.Context, name string, _ fs.FileMode) (io.WriteCloser, error) {
+	return tattler{name}, nil
+}
+
+// A program may name its files by its secret; what is listed is opened, and
+// what was opened is read.
+func TestASecretInAFilesNameIsInNoErrorOfWhatWasOpened(t *testing.T) {
+	t.Parallel()
+	sb, _ := filled(t, func(f driver.Files) driver.Files { return tattling{f} })
+	const name = "5b7e-canary"
+	cmd := sandbox.Cmd{Args: []string{"true"}, Secrets: map[string]sandbox.Secret{"T": sandbox.NewSecret(name)}}
+	if _, err := sb.Run(t.Context(), cmd); err != nil {
+		t.Fatal(err)
+	}
+	ctx, files := t.Context(), sb.Files()
+	view := files.FS(ctx, "/work")
+	for what, do := range map[string]func() error{
+		"reading": func() error {
+			r, _, err := files.Open(ctx, name)
+			if err == nil {
+				_, err = io.ReadAll(r)
+			}
+			return err
+		},
+		"writing": func() error {
+			w, err := files.Create(ctx, name, 0o600)
+			if err == nil {
+				_, err = w.Write([]byte("x"))
+			}
+			return err
+		},
+		"closing": func() error {
+			w, err := files.Create(ctx, name, 0o600)
+			if err == nil {
+				err = w.Close()
+			}
+			return err
+		},
+		"a view's file": func() error {
+			f, err := view.Open(name)
+			if err == nil {
+				_, err = io.ReadAll(f)
+			}
+			return err
+		},
+		"a view's whole file": func() error { _, err := fs.ReadFile(view, name); return err },
+		"a view's directory":  func() error { _, err := fs.ReadDir(view, name); return err },
+		"a view's stat":       func() error { _, err := fs.Stat(view, name); return err },
+		"a view's bad name":   func() error { _, err := fs.Stat(view, name+"/"); return err },
+	} {
+		err := do()
+		if err == nil {
+			t.Errorf("%s did not fail", what)
+			continue
+		}
+		if text := fmt.Sprintf("%v %+v %#v", err, err, err); strings.Contains(text, name) || !strings.Contains(text, "[secret]") {
+			t.Errorf("%s: %s", what, text)
+		}
 	}
 }
 

@@ -68,7 +68,10 @@ func (i *interpreters) put(language, found string) {
 // in an argument: it is written beside what it works on, in Cmd.Dir, under a
 // hidden name of its own, so that imports and relative paths resolve there,
 // and is removed afterwards. The interpreter is the first that the image has;
-// the Record names it, and holds the code's SHA-256 but not the code.
+// the Record names it, and holds the SHA-256 of Text but not the code. Programs
+// that earlier commands left running have the code's own rights: they can
+// change the file before it is read. Cmd.Timeout bounds the preparations, and
+// then the run.
 //
 // An interpreter may hold output back; Python does not with PYTHONUNBUFFERED=1
 // in Cmd.Env.
@@ -78,7 +81,7 @@ func (i *interpreters) put(language, found string) {
 // and those of Run.
 func (s *Sandbox) RunCode(ctx context.Context, src Source) (*Result, error) {
 	op := s.beginCode("run-code", src)
-	var res *Result
+	res := &Result{Exit: Exit{Code: -1}, secrets: op.redact} // of what never began
 	p, err := s.startCode(ctx, src, op)
 	if err == nil {
 		res, err = p.result(src.Cmd.MaxOutput, op)
@@ -123,12 +126,22 @@ func (s *Sandbox) startCode(ctx context.Context, src Source, op *operation) (*Pr
 	}
 	// The order is checked before anything is written.
 	cmd.Args = append([]string{src.Language}, src.Cmd.Args...)
-	if _, err := s.resolve(cmd); err != nil {
-		return nil, err
-	}
-	name, err := s.interpreter(ctx, src.Language, lang)
+	order, err := s.resolve(cmd)
 	if err != nil {
 		return nil, err
+	}
+	// Programs that were left running can hold up the preparations too.
+	ready, cancel := context.WithTimeoutCause(ctx, slackened(order.Timeout), errTimeout)
+	defer cancel()
+	late := func(err error) error {
+		if err != nil && CodeOf(err) == "" && ctx.Err() == nil && context.Cause(ready) == errTimeout { //nolint:errorlint // the very value that WithTimeoutCause was given
+			return &Error{Code: CodeTimeout, Err: errors.New("the code was not begun within its timeout"), Hint: "raise Cmd.Timeout, or end what else runs in the sandbox"}
+		}
+		return err
+	}
+	name, err := s.interpreter(ready, src.Language, lang)
+	if err != nil {
+		return nil, late(err)
 	}
 	dir := cmd.Dir
 	if !path.IsAbs(dir) {
@@ -138,9 +151,9 @@ func (s *Sandbox) startCode(ctx context.Context, src Source, op *operation) (*Pr
 	cmd.Args = append([]string{name, file}, src.Cmd.Args...)
 	cmd.describe(&op.record, op.redact)
 	var p *Process
-	if err = write(ctx, s.sb.Files(), file, []byte(src.Text), 0o600); err == nil {
+	if err = late(write(ready, s.sb.Files(), file, []byte(src.Text), 0o600)); err == nil {
 		p, err = s.start(ctx, cmd, op)
-	} else if e, ok := errors.AsType[*Error](err); ok && e.Code != CodeGone && e.Code != CodeExhausted {
+	} else if e, ok := errors.AsType[*Error](err); ok && e.Code != CodeGone && e.Code != CodeExhausted && e.Code != CodeTimeout {
 		err = &Error{Code: e.Code, Field: "dir", Err: fmt.Errorf("the code cannot be written there: %w", err), Hint: "set Cmd.Dir to a directory that exists and is writable, as /work or /tmp"}
 	}
 	if err != nil {

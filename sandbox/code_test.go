@@ -3,6 +3,9 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"io"
+	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
 // kept keeps Records.
@@ -106,6 +110,43 @@ func TestCancelledCodeLeavesNothing(t *testing.T) {
 	})
 }
 
+// heldUp serves no file before its context ends.
+type heldUp struct{ driver.Files }
+
+func (heldUp) Create(ctx context.Context, _ string, _ fs.FileMode) (io.WriteCloser, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (heldUp) Remove(ctx context.Context, _ string, _ bool) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A program that was left running may hold up the file that code goes into.
+func TestTheTimeoutOfCodeBoundsItsPreparationsToo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sb, sink := filled(t, func(f driver.Files) driver.Files { return heldUp{f} })
+		start := time.Now()
+		res, err := sb.RunCode(t.Context(), sandbox.Source{Language: "sh", Text: "exit 0", Cmd: sandbox.Cmd{Timeout: 10 * time.Second}})
+		if !errors.Is(err, sandbox.CodeTimeout) || res == nil {
+			t.Errorf("got %v, %v", res, err)
+		}
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if records, _ := sink.since(1); !slices.Equal(records, []string{"run-code timeout"}) {
+			t.Errorf("recorded %v", records)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := sb.RunCode(ctx, sandbox.Source{Language: "sh", Text: "exit 0"}); err != context.DeadlineExceeded { //nolint:errorlint // unwrapped is what is promised
+			t.Errorf("the caller's own end: %v", err)
+		}
+	})
+}
+
 func TestExtend(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -137,7 +178,7 @@ func TestExtend(t *testing.T) {
 		if err := joined.Extend(t.Context(), 9*time.Minute); !errors.Is(err, sandbox.CodeInvalid) {
 			t.Errorf("beyond what was allowed, by another: %v", err)
 		}
-		for _, d := range []time.Duration{0, -time.Hour} {
+		for _, d := range []time.Duration{0, -time.Hour, math.MaxInt64, math.MinInt64} {
 			if err := sb.Extend(t.Context(), d); !errors.Is(err, sandbox.CodeInvalid) {
 				t.Errorf("by %v: %v", d, err)
 			}

@@ -42,6 +42,9 @@ func (s *Sandbox) extend(ctx context.Context, d time.Duration, op *operation) er
 	if d < time.Second {
 		return driver.Invalid("lifetime", d.String()+" is less than a second", "give the time from now, as 5*time.Minute; Close ends it at once")
 	}
+	if d > driver.MaxLifetime {
+		return driver.Invalid("lifetime", d.String()+" is longer than any sandbox lives", "give at most "+driver.MaxLifetime.String())
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -33,7 +34,7 @@ func (f *Files) Open(ctx context.Context, name string) (io.ReadCloser, FileInfo,
 	}
 	o, err := operate(ctx, f, "open", func(d driver.Files) (opened, error) {
 		r, fi, err := d.Open(ctx, name)
-		return opened{r, fi}, err
+		return opened{reader{r, f.s}, fi}, err
 	}, func(o opened) error { return o.r.Close() })
 	return o.r, o.fi, err
 }
@@ -54,18 +55,43 @@ func (f *Files) Create(ctx context.Context, name string, mode fs.FileMode) (io.W
 		cancel()
 		return nil, err
 	}
-	return writer{w, cancel}, nil
+	return writer{w, f.s, cancel}, nil
 }
 
-// writer frees its context once the file is there or not.
+// reader names what goes wrong after Open, as Open does: a file's name may hold
+// a secret.
+type reader struct {
+	io.ReadCloser
+	s *Sandbox
+}
+
+func (r reader) Read(b []byte) (int, error) {
+	n, err := r.ReadCloser.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = r.s.begin("read", Cmd{}).name(err)
+	}
+	return n, err
+}
+
+// writer does so after Create, and it frees its context once the file is there or
+// not.
 type writer struct {
 	io.WriteCloser
+	s      *Sandbox
 	cancel context.CancelFunc
+}
+
+func (w writer) Write(b []byte) (int, error) {
+	n, err := w.WriteCloser.Write(b)
+	if err != nil {
+		err = w.s.begin("write", Cmd{}).name(err)
+	}
+	return n, err
 }
 
 func (w writer) Close() error {
 	defer w.cancel()
-	return w.WriteCloser.Close()
+	return w.s.begin("create-file", Cmd{}).name(w.WriteCloser.Close())
 }
 
 // maxRead bounds what Read holds in memory.

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"math"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -16,6 +18,10 @@ import (
 // The guest ends a command that runs too long. This much later we end it
 // ourselves, should the guest not have answered.
 const timeoutSlack = 2 * time.Second
+
+func slackened(timeout time.Duration) time.Duration {
+	return min(timeout, math.MaxInt64-timeoutSlack) + timeoutSlack
+}
 
 // Process is one running program. Its methods may be called from several
 // goroutines, Output from one.
@@ -35,7 +41,7 @@ type Process struct {
 	err     error
 	started time.Time
 
-	stdout, stderr int64
+	stdout, stderr atomic.Int64 // bytes that came
 }
 
 // resolve checks a command before anything is done about it.
@@ -65,7 +71,7 @@ func (s *Sandbox) start(ctx context.Context, cmd Cmd, op *operation) (*Process, 
 		p.unhook = func() bool { return true }
 		return p, nil
 	}
-	p.ctx, p.cancel = context.WithTimeoutCause(ctx, order.Timeout+timeoutSlack, errTimeout)
+	p.ctx, p.cancel = context.WithTimeoutCause(ctx, slackened(order.Timeout), errTimeout)
 	p.unhook = context.AfterFunc(p.ctx, func() { p.killed <- p.Kill() }) //nolint:contextcheck // a kill outlives the context that asks for it
 	if cmd.Stdin != nil {
 		go feed(raw.Stdin(), cmd.Stdin)
@@ -125,9 +131,9 @@ func (p *Process) recv() (Chunk, error) {
 	}
 	switch c.Stream {
 	case Stdout:
-		p.stdout += int64(len(c.Data))
+		p.stdout.Add(int64(len(c.Data)))
 	case Stderr:
-		p.stderr += int64(len(c.Data))
+		p.stderr.Add(int64(len(c.Data)))
 	}
 	return c, err
 }
@@ -142,7 +148,7 @@ func (p *Process) Wait() (Exit, error) {
 		op := p.s.begin("wait", Cmd{})
 		op.redact = p.op.redact
 		op.record.Program, op.record.Args, op.record.CodeSHA256 = p.op.record.Program, p.op.record.Args, p.op.record.CodeSHA256
-		op.record.Exit, op.record.Stdout, op.record.Stderr = p.exit, p.stdout, p.stderr
+		op.record.Exit, op.record.Stdout, op.record.Stderr = p.exit, p.stdout.Load(), p.stderr.Load()
 		p.err = op.end(p.caller, err, nil)
 	})
 	return p.ended(), p.err
@@ -240,7 +246,7 @@ func (p *Process) collect(limit int64) (*Result, error) {
 // result is collect for an operation's Record.
 func (p *Process) result(limit int64, op *operation) (*Result, error) {
 	res, err := p.collect(limit)
-	op.record.Exit, op.record.Stdout, op.record.Stderr = p.exit, p.stdout, p.stderr
+	op.record.Exit, op.record.Stdout, op.record.Stderr = p.exit, p.stdout.Load(), p.stderr.Load()
 	return res, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -430,6 +431,64 @@ func TestLeavingTheOutputEndsTheProcess(t *testing.T) {
 	exit, err := p.Wait()
 	if err != nil || exit.Signal != "SIGKILL" {
 		t.Errorf("got %+v, %v, want a killed process", exit, err)
+	}
+}
+
+// Each may be called from a goroutine of its own, and all see the same end.
+func TestManyGoroutinesShareOneProcess(t *testing.T) {
+	t.Parallel()
+	b, left := world(t)
+	sb, err := sandbox.New(b, unguarded).Create(t.Context(), sandbox.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		p, err := sb.Start(t.Context(), sandbox.Cmd{Args: []string{"yes"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		exits := make([]sandbox.Exit, 3)
+		for i := range exits {
+			wg.Go(func() { exits[i], _ = p.Wait() })
+		}
+		wg.Go(func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic was lost")
+				}
+			}()
+			for range p.Output() {
+				break
+			}
+			panic("a test")
+		})
+		wg.Go(func() { _ = p.Kill() })
+		wg.Wait()
+		for _, e := range exits {
+			if e.Signal != "SIGKILL" {
+				t.Errorf("got %+v", e)
+			}
+		}
+	}
+	if err := sb.Close(); err != nil {
+		t.Error(err)
+	}
+	if l := left(); len(l) > 0 {
+		t.Errorf("left: %v", l)
+	}
+}
+
+func TestTheLongestTimeoutIsNotOver(t *testing.T) {
+	t.Parallel()
+	b, _ := world(t)
+	sb, err := sandbox.New(b, unguarded).Create(t.Context(), sandbox.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sb.Close() }()
+	if _, err := sb.Run(t.Context(), sandbox.Cmd{Args: []string{"true"}, Timeout: math.MaxInt64}); err != nil {
+		t.Error(err)
 	}
 }
 

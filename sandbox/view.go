@@ -41,20 +41,26 @@ var (
 func look[T any](v view, op, name string, do func(d driver.Files, name string) (T, error), undo func(T) error) (T, error) {
 	var zero T
 	if !fs.ValidPath(name) {
-		return zero, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+		return zero, v.fail(op, name, fs.ErrInvalid)
 	}
 	t, err := operate(v.ctx, v.files, op, func(d driver.Files) (T, error) { return do(d, path.Join(v.dir, name)) }, undo)
-	if err != nil {
-		return zero, &fs.PathError{Op: op, Path: name, Err: err}
+	return t, v.fail(op, name, err)
+}
+
+// fail is an error about name, which the program in the sandbox may have
+// chosen to hold a secret.
+func (v view) fail(op, name string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return t, nil
+	return &fs.PathError{Op: op, Path: v.files.s.known.add(nil).String(name), Err: err}
 }
 
 func (v view) Open(name string) (fs.File, error) {
 	return look(v, "open", name, func(d driver.Files, full string) (fs.File, error) {
 		r, info, err := d.Open(v.ctx, full)
 		if err == nil {
-			return &viewFile{r: r, info: named(info, name)}, nil
+			return &viewFile{r: reader{r, v.files.s}, info: named(info, name)}, nil
 		}
 		if v.ctx.Err() != nil || errors.Is(err, CodeGone) {
 			return nil, err
@@ -92,22 +98,19 @@ func (v view) ReadLink(name string) (string, error) {
 
 func (v view) ReadFile(name string) ([]byte, error) {
 	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrInvalid}
+		return nil, v.fail("read", name, fs.ErrInvalid)
 	}
 	b, err := v.files.Read(v.ctx, path.Join(v.dir, name))
-	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
-	}
-	return b, nil
+	return b, v.fail("read", name, err)
 }
 
 func (v view) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
+		return nil, v.fail("readdir", name, fs.ErrInvalid)
 	}
 	list, err := v.files.List(v.ctx, path.Join(v.dir, name))
 	if err != nil {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+		return nil, v.fail("readdir", name, err)
 	}
 	out := make([]fs.DirEntry, len(list))
 	for i, info := range list {
@@ -198,7 +201,7 @@ var _ fs.ReadDirFile = (*viewDir)(nil)
 func (d *viewDir) Stat() (fs.FileInfo, error) { return d.info, nil }
 func (d *viewDir) Close() error               { return nil }
 func (d *viewDir) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.name, Err: syscall.EISDIR}
+	return 0, d.v.fail("read", d.name, syscall.EISDIR)
 }
 
 func (d *viewDir) ReadDir(n int) ([]fs.DirEntry, error) {

@@ -61,8 +61,13 @@ func (f files) begin(ctx context.Context, op string, m *wire.FileRequest) (*stre
 	return s, f.fail(ctx, op, m.Name, err)
 }
 
-// fail adds the file's name to an error.
+// fail adds the file's name to an error. An answer that stops half-way, from
+// a guest that is there, is its helper's end.
 func (f files) fail(ctx context.Context, op, name string, err error) error {
+	if (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) && !f.c.lost() {
+		err = &wire.Failure{Code: string(driver.CodeExhausted), Text: "what works on files in the sandbox ended early: a program there ended it, or left it no room",
+			Hint: "end the programs in the sandbox, or raise resources.pids or resources.memory_mib"}
+	}
 	err = f.c.fail(ctx, op, err)
 	if e, ok := errors.AsType[*driver.Error](err); ok {
 		whole := *e

@@ -79,6 +79,7 @@ func (s *session) exec(ctrl *yamux.Stream, m *wire.Exec) {
 	out := p.pump(data, x)
 
 	status := <-x.done
+	s.g.unlessEnding()
 	close(exited)
 	timer.Stop()
 	exit := wire.Event{Kind: wire.EventExited, Exit: s.g.exitOf(x, status)}
@@ -277,7 +278,7 @@ func (g *guest) explain(err error, name string, attr *syscall.ProcAttr) (*notRun
 		return nil, &wire.Failure{Code: "exhausted", Text: "the sandbox has no room for another process: " + err.Error(), Hint: "end some processes, or raise resources.pids or resources.memory_mib"}
 	}
 	// The guest itself, which can be executed, tells about the directory.
-	done, dirErr := g.reaper.start(self, []string{"sandboxio-guest", "true"}, attr)
+	done, dirErr := g.reaper.helper("true", attr)
 	if dirErr != nil {
 		f := failure(dirErr, "", attr.Dir)
 		f.Field = "dir"

@@ -31,7 +31,8 @@ type guest struct {
 	marks  atomic.Uint32      // last one given out
 	owner  io.ReadWriteCloser // nil in a detached sandbox
 
-	moved chan struct{} // the deadline was
+	moved  chan struct{} // the deadline was
+	ending atomic.Bool
 
 	mu         sync.Mutex
 	deadline   time.Time
@@ -192,8 +193,17 @@ func (g *guest) watchSignals() {
 
 // end kills everything and exits. It waits for nothing.
 func (g *guest) end(status int) {
+	g.ending.Store(true)
 	_ = unix.Kill(-1, unix.SIGKILL) // all but PID 1
 	os.Exit(status)
+}
+
+// unlessEnding never returns once the sandbox ends: what its end did to a
+// program is not told as the program's own.
+func (g *guest) unlessEnding() {
+	if g.ending.Load() {
+		select {}
+	}
 }
 
 // hello answers a connection's greeting.

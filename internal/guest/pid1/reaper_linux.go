@@ -18,11 +18,16 @@ type reaper struct {
 	forks chan func()
 
 	mu      sync.Mutex // held from before a fork until its pid is known
-	waiting map[int]chan syscall.WaitStatus
+	waiting map[int]child
+}
+
+type child struct {
+	done chan syscall.WaitStatus
+	ours bool // this binary, which nobody but the workload would stop
 }
 
 func newReaper(adj *oomAdj) *reaper {
-	return &reaper{adj: adj, forks: make(chan func()), waiting: map[int]chan syscall.WaitStatus{}}
+	return &reaper{adj: adj, forks: make(chan func()), waiting: map[int]child{}}
 }
 
 // workloadNice leaves PID 1 the time to end a workload that takes all of it.
@@ -41,8 +46,19 @@ func (r *reaper) fork(ready chan<- error) {
 	}
 }
 
-// start forks and executes. The channel gives the exit status, once.
+// start forks and executes a program of the workload's. The channel gives the
+// exit status, once.
 func (r *reaper) start(argv0 string, argv []string, attr *syscall.ProcAttr) (<-chan syscall.WaitStatus, error) {
+	return r.child(argv0, argv, attr, false)
+}
+
+// helper is start for this binary itself. It is ended when the workload stops
+// it, or whoever asked for it would wait for as long as the workload likes.
+func (r *reaper) helper(mode string, attr *syscall.ProcAttr) (<-chan syscall.WaitStatus, error) {
+	return r.child(self, []string{"sandboxio-guest", mode}, attr, true)
+}
+
+func (r *reaper) child(argv0 string, argv []string, attr *syscall.ProcAttr, ours bool) (<-chan syscall.WaitStatus, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.adj.raise(); err != nil {
@@ -74,7 +90,7 @@ func (r *reaper) start(argv0 string, argv []string, attr *syscall.ProcAttr) (<-c
 		return nil, err
 	}
 	done := make(chan syscall.WaitStatus, 1)
-	r.waiting[pid] = done
+	r.waiting[pid] = child{done, ours}
 	return done, nil
 }
 
@@ -93,16 +109,21 @@ func (r *reaper) reap() {
 	defer r.mu.Unlock()
 	for {
 		var status syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
 		switch {
 		case err == syscall.EINTR:
 			continue
 		case err != nil || pid <= 0:
 			return
 		}
-		if done := r.waiting[pid]; done != nil {
+		switch c, known := r.waiting[pid]; {
+		case status.Stopped():
+			if c.ours {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+		case known:
 			delete(r.waiting, pid)
-			done <- status
+			c.done <- status
 		}
 	}
 }

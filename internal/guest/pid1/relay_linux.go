@@ -28,7 +28,7 @@ func (g *guest) helper(mode string, stdin bool) (*helper, error) {
 	defer p.closeChildEnds()
 	_ = p.err.Close() // it has nothing to say there
 	h := &helper{mark: g.marks.Add(1), in: p.in, out: p.out}
-	h.done, err = g.reaper.start(self, []string{"sandboxio-guest", mode}, g.attr(h.mark, "/", nil, p.child()))
+	h.done, err = g.reaper.helper(mode, g.attr(h.mark, "/", nil, p.child()))
 	if err != nil {
 		p.close()
 		return nil, err
@@ -62,7 +62,8 @@ func (s *session) files(stream *yamux.Stream, m *wire.FileRequest) {
 	s.own(h.mark, false)
 	defer h.close()
 	if wire.Write(h.in, m) != nil {
-		_ = wire.Write(stream, &wire.FileReply{Failure: wire.Failure{Code: "internal", Text: "the file helper ended early"}})
+		s.g.unlessEnding()
+		_ = stream.Close() // without an answer: the helper has ended
 		return
 	}
 	go func() {
@@ -73,4 +74,8 @@ func (s *session) files(stream *yamux.Stream, m *wire.FileRequest) {
 		time.AfterFunc(helperGrace, func() { _ = h.out.SetReadDeadline(past) })
 	}()
 	_, _ = io.Copy(stream, h.out)
+	s.g.unlessEnding()
+	// Nothing more comes: without this the host would wait for the answer of
+	// a helper that the workload has ended, or left no room.
+	_ = stream.Close()
 }
