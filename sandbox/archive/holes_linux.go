@@ -15,8 +15,13 @@ const (
 )
 
 // spans finds where a file of that size has data; ok is false when holes are
-// not known, or not worth it.
+// not known, or not worth it. The file is at its beginning afterwards.
 func spans(f *os.File, size int64) (data []span, ok bool) {
+	defer func() {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			ok = false
+		}
+	}()
 	stored := int64(0)
 	for at := int64(0); at < size; {
 		from, err := f.Seek(at, seekData)
@@ -37,9 +42,6 @@ func spans(f *os.File, size int64) (data []span, ok bool) {
 		if at = to; len(data) > maxSpans {
 			return nil, false
 		}
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, false
 	}
 	return data, size-stored >= worthwhile
 }

@@ -80,6 +80,39 @@ func oldSparse(t testing.TB, name string, size int64) []byte {
 	return append(append(out, pad([]byte("mid"))...), make([]byte, 1024)...)
 }
 
+// Of a file in too many pieces the holes are sent as zeros, from its beginning.
+func TestAFileInManyPiecesArrivesWhole(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(5000) {
+		if _, err := f.WriteAt([]byte{byte(i)}, i*(16<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var made bytes.Buffer
+	if _, err := archive.Write(t.Context(), &made, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	root, _ := destination(t)
+	if _, err := extract(t, root, made.Bytes(), archive.Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join(dir, "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := root.ReadFile("f")
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes of %d came, %v", len(got), len(want), err)
+	}
+}
+
 func TestSparseFilesStaySparse(t *testing.T) {
 	const size = 48 << 20
 	for name, data := range map[string][]byte{"pax": sparseArchive("f", size), "gnu": oldSparse(t, "f", size)} {
