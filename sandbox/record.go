@@ -54,15 +54,16 @@ type Record struct {
 // code made it say, must not make a Record that no sink takes.
 const maxError = 8 << 10
 
-// clean takes secrets out of every text of r, and bounds the longest.
+// clean takes secrets out of every text of r, before anything else changes what
+// they are written like, and bounds the longest.
 func (r *Record) clean(secrets redact.Redactor) {
 	for _, s := range []*string{&r.Sandbox, &r.Image, &r.Owner, &r.Tenant, &r.Unguarded, &r.TrustReason, &r.Evidence, &r.Program, &r.Error} {
-		*s = secrets.String(strings.ToValidUTF8(*s, "\uFFFD"))
+		*s = strings.ToValidUTF8(secrets.String(*s), "\uFFFD")
 	}
 	for _, list := range []*[]string{&r.Findings, &r.Warnings, &r.Secrets} {
 		*list = slices.Clone(*list)
 		for i, s := range *list {
-			(*list)[i] = secrets.String(strings.ToValidUTF8(s, "\uFFFD"))
+			(*list)[i] = strings.ToValidUTF8(secrets.String(s), "\uFFFD")
 		}
 	}
 	if len(r.Error) > maxError {

@@ -389,6 +389,26 @@ func TestARecordsErrorIsBounded(t *testing.T) {
 }
 
 // The JSON of a Record is what audit files hold: its fields are never renamed.
+// A secret need not be text, and a Record is.
+func TestABinarySecretIsTakenOutBeforeTheRecordBecomesText(t *testing.T) {
+	t.Parallel()
+	const secret = "\xff\xfe\xfd-binary-\x80\x81"
+	k := &kept{}
+	b, _ := world(t)
+	sb, err := sandbox.New(b, sandbox.Options{Unguarded: "our own, by " + secret, Sinks: []sandbox.Sink{k}}).Create(t.Context(), sandbox.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sb.Close() }()
+	cmd := sandbox.Cmd{Args: []string{"true"}, Secrets: map[string]sandbox.Secret{"T": sandbox.NewSecret(secret)}}
+	if _, err := sb.Run(t.Context(), cmd); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.last().Unguarded; got != "our own, by [secret]" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestARecordReadsBackAsItWas(t *testing.T) {
 	t.Parallel()
 	oom := true

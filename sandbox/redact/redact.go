@@ -7,7 +7,9 @@
 // that no piece of either is left.
 //
 // What it does not find: a value that was compressed, encrypted, hashed,
-// reversed, or cut in two by other text.
+// reversed, cut in two by other text, or put into another case; its bytes
+// written one by one as numbers; and base64 or hexadecimal of what was encoded
+// before; and a space in a query that was escaped twice.
 //
 // It is for text that is meant for people: errors, records, logs. A program's
 // output is never touched.
