@@ -53,7 +53,7 @@ const (
 )
 
 func newGuard(conn io.ReadWriteCloser) *guard {
-	return &guard{ReadWriteCloser: conn, r: bufio.NewReaderSize(conn, 32<<10), next: 1, live: map[uint32]ends{}}
+	return &guard{ReadWriteCloser: conn, r: bufio.NewReaderSize(conn, 64<<10), next: 1, live: map[uint32]ends{}}
 }
 
 func (g *guard) Read(b []byte) (int, error) {
@@ -93,7 +93,7 @@ func (g *guard) whole(length int) error {
 	}
 	g.frame = append(g.frame[:0], g.head[:]...)
 	for left := length; left > 0; {
-		g.frame = slices.Grow(g.frame, min(left, 16<<10))
+		g.frame = slices.Grow(g.frame, min(left, wire.MaxFrame))
 		n, err := g.r.Read(g.frame[len(g.frame):min(cap(g.frame), len(g.frame)+left)])
 		g.frame = g.frame[:len(g.frame)+n]
 		if left -= n; err != nil && left > 0 {

@@ -173,11 +173,15 @@ func drain(f *os.File, data io.Writer, tag wire.Tag) {
 		_, err := data.Write(frame)
 		return err == nil
 	}
-	for {
+	for sent := 0; ; {
 		n, err := f.Read(buf[frameHead:])
 		if n > 0 && !send(n) {
 			break // nobody listens; the program must not notice
 		}
+		if before := sent; before < plenty && before+n >= plenty {
+			widen(f)
+		}
+		sent += n
 		if os.IsTimeout(err) {
 			for left := pending(f); left > 0; {
 				n, err := readNow(f, buf[frameHead:frameHead+min(left, len(buf)-frameHead)])
@@ -194,6 +198,21 @@ func drain(f *os.File, data io.Writer, tag wire.Tag) {
 		}
 	}
 	go discard(f)
+}
+
+// A program with so much to say gets a wider pipe: every time one is full or
+// empty, two processes are woken. The others keep the usual width, since all
+// pipes of a host's users without privilege share a quota.
+const (
+	plenty = 1 << 20
+	wide   = 1 << 20
+)
+
+// widen makes a pipe wider, if the quota has room.
+func widen(f *os.File) {
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, wide) })
+	}
 }
 
 // discard keeps a pipe open for descendants that outlive the program, so that
