@@ -29,7 +29,7 @@ formatted() {
 
 tidy() { go mod tidy -diff && go -C tools mod tidy -diff; }
 
-vet() { go vet -tags dockertest ./... && go -C tools vet ./...; }
+vet() { go vet -tags dockertest,chaos ./... && go -C tools vet ./...; }
 
 lint() { tool golangci-lint run && (cd tools && go tool golangci-lint run); }
 
@@ -56,7 +56,7 @@ vulnerabilities() {
 	local dir
 	dir=$(cd / && go mod download -json "$vulndb" | sed -n 's/.*"Dir": "\(.*\)",\{0,1\}$/\1/p')
 	[ -d "$dir/data/osv" ] || { echo "no advisories in $dir" >&2 && return 1; }
-	tool govulncheck -db "file://$dir/data/osv" -tags dockertest -format json ./... | go run -C tools ./vulncount
+	tool govulncheck -db "file://$dir/data/osv" -tags dockertest,chaos -format json ./... | go run -C tools ./vulncount
 }
 
 unit() { go test -count=1 ./... && go test -C tools -count=1 ./...; }

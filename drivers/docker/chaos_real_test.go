@@ -1,4 +1,7 @@
-//go:build dockertest
+//go:build dockertest && chaos
+
+// This test counts everything that the engine holds, so that nobody else may
+// use the engine meanwhile: it has a build tag of its own, and a run.
 
 package docker_test
 
