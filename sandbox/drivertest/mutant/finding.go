@@ -181,6 +181,11 @@ var finding = []Mutant{
 					// What it refuses stays refused.
 					e, _ := driver.As[driver.Extender](s)
 					was := s.Status().Deadline
+					if to.Before(was) && to.After(time.Now()) {
+						// Nearer, and gone before it could be moved back.
+						shown.Store(s.Status().ID, to)
+						return e.Extend(ctx, was)
+					}
 					if err := e.Extend(ctx, to); err != nil {
 						return err
 					}
