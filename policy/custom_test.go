@@ -103,7 +103,7 @@ func TestTheGuidesRuleWorks(t *testing.T) {
 		labels map[string]string
 		path   string
 	}{
-		{map[string]string{"owner": "a"}, "labels"}, {map[string]string{"owner": "a", "team": "ops"}, `labels["team"]`},
+		{map[string]string{"owner": "a"}, `labels["team"]`}, {map[string]string{"owner": "a", "team": "ops"}, `labels["team"]`},
 		{map[string]string{"owner": "a", "team": "web"}, ""},
 	} {
 		in := Input{Kind: KindTemplate, Stage: StagePlan, Resource: goodResource()}

@@ -93,6 +93,9 @@ func step(at *os.Root, name string) (*os.Root, bool, error) {
 	// With the dot it is opened as a directory or not at all; a FIFO would
 	// keep us waiting.
 	dir, err := at.OpenRoot(name + "/.")
+	if err != nil && strings.HasSuffix(err.Error(), "path escapes from parent") {
+		err = ErrChanged // into a link that leads out; package os has no name for the error
+	}
 	if err != nil {
 		return nil, false, err
 	}
