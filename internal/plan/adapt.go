@@ -29,7 +29,7 @@ func (r *reader) option(field string, n node, missing *bool) *bool {
 	if n.isNull() {
 		return missing
 	}
-	return new(n.str() == "true")
+	return new(n.bool())
 }
 
 // amount reads a number above zero, times a factor; nil when there is none.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -248,7 +249,7 @@ func (p *Plan) item(ctx context.Context, b *builder, raw []byte) (i Item, ok boo
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return i, false, err
 	}
-	if c.Mode != "managed" {
+	if c.Mode == "data" {
 		return i, false, nil
 	}
 	known := b.reads(c.Type) != nil
@@ -280,7 +281,7 @@ func (p *Plan) item(ctx context.Context, b *builder, raw []byte) (i Item, ok boo
 		p.seen.Judged--
 		return i, false, nil
 	}
-	i.Unchanged = i.Unchanged || noop && v.Importing == nil
+	i.Unchanged = i.Unchanged || noop && v.Importing == nil && reflect.DeepEqual(v.Before, v.After)
 	i.Address, i.module, i.name = c.Address, module(c.Module), c.Name
 	return i, true, nil
 }

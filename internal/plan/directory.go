@@ -51,7 +51,11 @@ func readDirectory(dir, shown string) (*Source, error) {
 			if e.IsDir() || !isConfiguration(e.Name()) {
 				continue
 			}
-			text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(at), e.Name()))
+			file := filepath.Join(dir, filepath.FromSlash(at), e.Name())
+			if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+				return fmt.Errorf("%s is no regular file", e.Name()) // a pipe would never end
+			}
+			text, err := os.ReadFile(file)
 			if err != nil {
 				return err
 			}
@@ -78,10 +82,17 @@ func readDirectory(dir, shown string) (*Source, error) {
 			if from := sourceOf(o.block); strings.HasPrefix(from, "./") || strings.HasPrefix(from, "../") {
 				where, ok = path.Join(at, from), true
 			}
-			if !ok || slices.Contains(above, where) {
-				continue // not fetched yet, or a module that calls itself
+			if !ok {
+				s.absent = append(s.absent, child)
+				continue
 			}
-			if err := visit(child, where, append(slices.Clip(above), where)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if slices.Contains(above, where) {
+				continue // it calls itself
+			}
+			switch err := visit(child, where, append(slices.Clip(above), where)); {
+			case errors.Is(err, fs.ErrNotExist):
+				s.absent = append(s.absent, child)
+			case err != nil:
 				return err
 			}
 		}
@@ -229,6 +240,7 @@ func bodyValue(body hcl.Body) (value, unknown map[string]any) {
 		for name, a := range attributes {
 			value[name], unknown[name] = exprValue(a.Expr)
 		}
+		openDynamic(value, unknown)
 		return value, unknown
 	}
 	for name, a := range native.Attributes {
@@ -249,6 +261,31 @@ func bodyValue(body hcl.Body) (value, unknown map[string]any) {
 		value[b.Type], unknown[b.Type] = append(values, v), append(unknowns, u)
 	}
 	return value, unknown
+}
+
+// openDynamic makes the blocks unknown that dynamic ones of the JSON syntax,
+// in which they look like anything else, stand for.
+func openDynamic(value, unknown any) {
+	if list, ok := value.([]any); ok {
+		for i, v := range list {
+			openDynamic(v, element(unknown, i))
+		}
+		return
+	}
+	values, _ := value.(map[string]any)
+	unknowns, _ := unknown.(map[string]any)
+	if unknowns == nil {
+		return
+	}
+	for name, v := range values {
+		openDynamic(v, unknowns[name])
+	}
+	made := node{value: values["dynamic"], unknown: unknowns["dynamic"]}
+	for _, d := range blocks(made) {
+		for _, name := range d.keys() {
+			values[name], unknowns[name] = nil, true
+		}
+	}
 }
 
 func exprValue(e hcl.Expression) (value, unknown any) {

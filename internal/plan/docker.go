@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,20 +136,27 @@ func (r *reader) dockerSecurity(n node, p *policy.Process) {
 		return
 	}
 	for _, e := range elements(n) {
-		key, value, _ := strings.Cut(strings.Replace(e.str(), ":", "=", 1), "=")
+		key, value := e.str(), ""
+		if cut := strings.IndexAny(key, ":="); cut >= 0 {
+			key, value = key[:cut], key[cut+1:]
+		}
 		note := func(field string) { r.places["process."+field] = e.path }
 		switch key {
 		case "no-new-privileges":
 			p.NoNewPrivileges = new(value == "" || value == "true")
 			note("no_new_privileges")
 		case "seccomp":
+			var profile struct{ DefaultAction string }
+			if json.Unmarshal([]byte(value), &profile) == nil && profile.DefaultAction == "SCMP_ACT_ALLOW" {
+				value = "unconfined" // a profile in full, whose last word lets everything through
+			}
 			p.Seccomp = &value
 			note("seccomp")
 		case "apparmor":
 			p.AppArmor = &value
 			note("apparmor")
 		case "label":
-			if value == "disable" {
+			if kind := strings.TrimPrefix(value, "type:"); value == "disable" || kind == "spc_t" || kind == "unconfined_t" {
 				p.SELinux = new("unconfined")
 				note("selinux")
 			}
@@ -189,7 +197,11 @@ func (r *reader) dockerMounts(get func(string) node) []policy.Mount {
 		if host.str() != "" || host.isUnknown() {
 			m.Type, m.Source, source = new("bind"), textOf(host), host
 		}
-		add(v, m, source, name)
+		kind := name
+		if from := v.get("from_container"); from.isUnknown() || from.str() != "" {
+			kind = node{unknown: true} // whatever the other one has
+		}
+		add(v, m, source, kind)
 	}
 	for _, v := range elements(mounts) {
 		m := policy.Mount{
@@ -200,8 +212,16 @@ func (r *reader) dockerMounts(get func(string) node) []policy.Mount {
 		if m.Type != nil && *m.Type == "npipe" {
 			m.Type = new("pipe")
 		}
+		source, kind := v.get("source"), v.get("type")
+		options := first(v.get("volume_options")).get("driver_options")
+		switch device := options.get("device"); {
+		case options.isUnknown() || device.isUnknown():
+			kind = node{unknown: true}
+		case strings.HasPrefix(device.str(), "/"): // a volume that is a path of the host
+			m.Type, m.Source, source = new("bind"), textOf(device), device
+		}
 		r.places[fmt.Sprintf("mounts[%d].propagation", len(out))] = propagation.path
-		add(v, m, v.get("source"), v.get("type"))
+		add(v, m, source, kind)
 	}
 	for _, target := range tmpfs.keys() {
 		add(tmpfs.get(target), policy.Mount{Type: new("tmpfs"), Target: &target}, node{}, node{})
@@ -231,8 +251,8 @@ func (r *reader) dockerNetwork(get func(string) node, n *policy.Network) {
 	}
 	ports := get("ports")
 	if r.note("network.publish", ports) {
-		for i := range ports.len() {
-			p, at := ports.at(i), fmt.Sprintf("network.publish[%d]", i)
+		for i, p := range blocks(ports) {
+			at := fmt.Sprintf("network.publish[%d]", i)
 			r.places[at] = p.path
 			external := p.get("external").settled()
 			n.Publish = append(n.Publish, policy.Publish{

@@ -82,6 +82,11 @@ func Open(ctx context.Context, name string, opts Options) (*Plan, error) {
 		if len(p.source.modules[""].text) == 0 {
 			return bad("there are no .tf files in it", "name the directory of the root module")
 		}
+		if absent := p.source.absent; len(absent) > 0 {
+			slices.Sort(absent)
+			p.seen.Partial = true
+			p.seen.Notes = append(p.seen.Notes, fmt.Sprintf("modules that are not here are not judged, as before terraform init: %s", strings.Join(absent, ", ")))
+		}
 		return p, nil
 	}
 	if p.file, err = os.Open(name); err != nil {

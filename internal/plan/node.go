@@ -134,7 +134,9 @@ func (n node) str() string {
 	return ""
 }
 
-func (n node) bool() bool { v, _ := n.value.(bool); return v }
+// bool is a flag. Terraform takes two texts for true as well, and of a
+// configuration they are seen before it has made a flag of them.
+func (n node) bool() bool { return n.value == true || n.value == "true" || n.value == "1" }
 
 // int is a whole number; ok is false for anything else that is not null.
 func (n node) int() (v int64, ok bool) {

@@ -102,7 +102,7 @@ func podIn(m node) (pod, bool) {
 		p.deadline = spec.get("activeDeadlineSeconds")
 	case "Job":
 		p.deadline = spec.get("activeDeadlineSeconds")
-	case "Sandbox": // agents.x-k8s.io
+	case "Sandbox", "SandboxTemplate": // agents.x-k8s.io
 		t := spec.get("podTemplate")
 		p.meta, p.spec = t.get("metadata"), t.get("spec")
 		return p, true
@@ -184,8 +184,7 @@ func (p pod) environment(r *reader, c node, res *policy.Resource) {
 	if !r.note("env", env) {
 		return
 	}
-	for i := range env.len() {
-		e := env.at(i)
+	for _, e := range blocks(env) {
 		name, value := e.get("name"), e.get("value")
 		if name.isUnknown() || e.isUnknown() {
 			r.note("env", node{unknown: true, path: e.path})
@@ -236,7 +235,7 @@ func (p pod) process(r *reader, c node) policy.Process {
 	for _, ns := range []string{"network", "pid", "ipc"} {
 		n := p.get(p.spec, "host_"+ns)
 		shared = append(shared, n)
-		if n.str() == "true" {
+		if n.bool() {
 			r.places[fmt.Sprintf("process.host_namespaces[%d]", len(out.HostNamespaces))] = n.path
 			out.HostNamespaces = append(out.HostNamespaces, ns)
 		}
@@ -322,7 +321,7 @@ func (p pod) network(r *reader, c node, n *policy.Network) {
 		for _, port := range blocks(ports) {
 			outside := p.get(port, "host_port")
 			number, _ := outside.int()
-			if number == 0 && !outside.isUnknown() && host.str() != "true" {
+			if number == 0 && !outside.isUnknown() && !host.bool() {
 				continue
 			}
 			at := fmt.Sprintf("network.publish[%d]", len(n.Publish))

@@ -16,6 +16,7 @@ import (
 // concurrent use. A nil one knows no places.
 type Source struct {
 	modules map[string]*files // by key: "" is the root, "a.b" the module b that a calls
+	absent  []string          // keys of modules that are called, and not here
 }
 
 // files is one module's text.

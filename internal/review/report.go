@@ -121,8 +121,12 @@ var indices = regexp.MustCompile(`\[[0-9]+\]`)
 
 // fingerprint identifies a finding by rule, resource, place in the resource
 // without the order of lists, and what is wrong: a value that gets worse is
-// another finding.
-func fingerprint(f Finding) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", f.Rule, f.Address, indices.ReplaceAllString(f.Path, "[]"), f.Message))
+// another finding. value is what the message does not tell of it, or "".
+func fingerprint(f Finding, value string) string {
+	text := fmt.Appendf(nil, "%q %q %q %q", f.Rule, f.Address, indices.ReplaceAllString(f.Path, "[]"), f.Message)
+	if value != "" {
+		text = fmt.Appendf(text, " %q", value)
+	}
+	h := sha256.Sum256(text)
 	return hex.EncodeToString(h[:16])
 }

@@ -157,7 +157,7 @@ func together(all []Finding) {
 // resource.
 func settings(f sandbox.Finding) Finding {
 	out := Finding{Finding: f, Attribute: f.Path}
-	out.Fingerprint = fingerprint(out)
+	out.Fingerprint = fingerprint(out, "")
 	return out
 }
 
@@ -220,6 +220,21 @@ func judge(ctx context.Context, p *plan.Plan, e *policy.Engine, item plan.Item, 
 	return a
 }
 
+// untold is what messages about a mount or a published port leave out, and what
+// makes another one of it.
+func untold(r policy.Resource, field string) string {
+	var i int
+	if n, _ := fmt.Sscanf(field, "mounts[%d]", &i); n == 1 && i >= 0 && i < len(r.Mounts) && r.Mounts[i].Source != nil {
+		return *r.Mounts[i].Source
+	}
+	if n, _ := fmt.Sscanf(field, "network.publish[%d]", &i); n == 1 && i >= 0 && i < len(r.Network.Publish) {
+		if p := r.Network.Publish[i]; p.Port != nil {
+			return fmt.Sprint(*p.Port)
+		}
+	}
+	return ""
+}
+
 // told is a finding about a field of a part, in the reviewer's words.
 func told(p *plan.Plan, item plan.Item, part plan.Part, f sandbox.Finding, field string, o Options) Finding {
 	out := Finding{Finding: f, Address: item.Address, Type: item.Type, Attribute: part.Attribute(field), Place: item.Place(part, field)}
@@ -233,7 +248,7 @@ func told(p *plan.Plan, item plan.Item, part plan.Part, f sandbox.Finding, field
 	}
 	out.Message, out.Path, out.Attribute = item.Redact(f.Message), item.Redact(field), item.Redact(out.Attribute)
 	out.Remediation = item.Redact(f.Remediation)
-	out.Fingerprint = fingerprint(out)
+	out.Fingerprint = fingerprint(out, item.Redact(untold(part.Input.Resource, field)))
 	if o.Excerpts {
 		out.Excerpt = excerpt(p, item, out)
 	}
