@@ -222,7 +222,7 @@ func TestM65OutputWrittenBeforeTheExitIsComplete(t *testing.T) {
 	// A grandchild holds the pipe, and the reader comes so late that at the
 	// end of the grace more is in the pipe than anyone took.
 	const size = 320_000
-	ctx := limited(t, 20*time.Second)
+	ctx := limited(t, time.Minute)
 	p, err := b.guest.Start(ctx, driver.Cmd{Args: []string{"sh", "-c", fmt.Sprintf("head -c %d /dev/zero; sleep 300 &", size)}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
