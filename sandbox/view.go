@@ -127,7 +127,7 @@ func follow(ctx context.Context, d driver.Files, name string) (FileInfo, error) 
 		return info, err
 	}
 	if !path.IsAbs(name) {
-		name = path.Join("/work", name)
+		name = path.Join(driver.WorkDir, name)
 	}
 	at, todo := "/", strings.Split(name, "/")
 	for links := 0; len(todo) > 0; {

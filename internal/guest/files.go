@@ -15,9 +15,6 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
-// workDir is where relative names begin.
-const workDir = "/work"
-
 // A List is bounded in entries and in bytes of names, so that a directory of
 // any size costs the host bounded memory.
 const (
@@ -45,7 +42,7 @@ func resolve(field, name string) (string, error) {
 	case path.IsAbs(name):
 		return path.Clean(name), nil
 	}
-	return path.Join(workDir, name), nil
+	return path.Join(driver.WorkDir, name), nil
 }
 
 // begin sends a request and returns its stream.

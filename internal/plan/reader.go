@@ -87,16 +87,22 @@ func (r *reader) stringMap(field string, n node) map[string]string {
 	return out
 }
 
-// texts reads a list or set of strings. One unknown element makes the whole
-// unknown, since its place among the others is.
-func (r *reader) texts(field string, n node) []string {
+// noteAll is note for a list or set that is known, and may be shown, only if
+// every element of it is and may.
+func (r *reader) noteAll(field string, n node) bool {
 	if n.anyUnknown() {
 		n.unknown = true
 	}
 	if n.anySecret() {
 		n.secret = true
 	}
-	if !r.note(field, n) {
+	return r.note(field, n)
+}
+
+// texts reads a list or set of strings. One unknown element makes the whole
+// unknown, since its place among the others is.
+func (r *reader) texts(field string, n node) []string {
+	if !r.noteAll(field, n) {
 		return nil
 	}
 	var out []string
@@ -109,13 +115,7 @@ func (r *reader) texts(field string, n node) []string {
 // ports reads a set of ports; one that is not known makes all of them unknown,
 // since without ports a rule would mean the default ones.
 func (r *reader) ports(field string, n node) []uint16 {
-	if n.anyUnknown() {
-		n.unknown = true
-	}
-	if n.anySecret() {
-		n.secret = true
-	}
-	if !r.note(field, n) {
+	if !r.noteAll(field, n) {
 		return nil
 	}
 	var out []uint16
