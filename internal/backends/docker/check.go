@@ -38,15 +38,8 @@ func (b *Backend) Check(spec driver.Spec) (driver.Plan, error) {
 	if spec.MultiTenant {
 		refuse("multi_tenant", "tenants would share one kernel", "use a backend with a microvm tier, or one engine for each tenant")
 	}
-	for i, r := range spec.Network.Egress {
-		refuse(fmt.Sprintf("network.egress[%d]", i), fmt.Sprintf("%s cannot be opened: sandboxes have no network here", r), "remove the rule, or use a backend with an egress gateway")
-	}
-	for i, p := range spec.Network.Expose {
-		refuse(fmt.Sprintf("network.expose[%d]", i), fmt.Sprintf("port %d cannot be exposed: sandboxes have no network here", p), "remove it")
-	}
-	if spec.Network.Learn {
-		refuse("network.learn", "there is no network to learn from", "set learn = false")
-	}
+	net, err := b.checkNetwork(spec)
+	errs = append(errs, err)
 
 	d, err := divide(spec.Resources.DiskMiB, spec.Profile, nil)
 	if err == nil && d.total() != spec.Resources.DiskMiB<<10 {
@@ -64,7 +57,7 @@ func (b *Backend) Check(spec driver.Spec) (driver.Plan, error) {
 	if err := driver.Join(errs...); err != nil {
 		return driver.Plan{}, named(err, "check", "")
 	}
-	return plan(spec, d), nil
+	return plan(spec, d, net), nil
 }
 
 func checkResources(spec driver.Spec) error {
@@ -75,12 +68,12 @@ func checkResources(spec driver.Spec) error {
 	return err
 }
 
-func plan(spec driver.Spec, d disk) driver.Plan {
+func plan(spec driver.Spec, d disk, net reach) driver.Plan {
 	r := spec.Resources
 	p := driver.Plan{
 		Isolation: driver.Container,
-		Network:   "network mode none: no interface but loopback",
-		Rules:     []driver.Mechanism{},
+		Network:   net.by,
+		Rules:     net.rules,
 		Caps: []driver.Mechanism{
 			{Name: "cpu", By: fmt.Sprintf("cgroup cpu quota %d/%d µs", cpuQuota(r.CPUMillis), cpuPeriod), Limits: "a cap, not a reservation"},
 			{Name: "memory", By: fmt.Sprintf("cgroup memory %d MiB, no swap", memoryBytes(r)>>20), Limits: "what is written to tmpfs counts; the kernel's own share is not all accounted"},

@@ -1,0 +1,53 @@
+package docker
+
+import (
+	"fmt"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// closedNetwork is the mechanism of the default deny.
+const closedNetwork = "network mode none: no interface but loopback"
+
+// reach is how a sandbox's network is enforced: as a whole, and rule by rule.
+type reach struct {
+	by    string
+	rules []driver.Mechanism
+}
+
+// checkNetwork decides without I/O whether the network can be enforced. All
+// problems are joined, each with its Field.
+func (b *Backend) checkNetwork(spec driver.Spec) (reach, error) {
+	var errs []error
+	n := spec.Network
+	for i, p := range n.Expose {
+		errs = append(errs, driver.Unsupported(fmt.Sprintf("network.expose[%d]", i), fmt.Sprintf("port %d cannot be exposed: nothing reaches a sandbox from outside here", p), "remove it"))
+	}
+	if n.Learn {
+		errs = append(errs, driver.Unsupported("network.learn", "there is no network to learn from", "set learn = false"))
+	}
+	r := reach{by: closedNetwork, rules: []driver.Mechanism{}}
+	if len(n.Egress) > 0 {
+		var err error
+		if r.rules, err = egress.Mechanisms(n); err == nil {
+			switch n.Mode {
+			case driver.Transparent:
+				r.by, err = b.checkTransparent(spec)
+			default:
+				err = noNetwork(n)
+			}
+		}
+		errs = append(errs, err)
+	}
+	return r, driver.Join(errs...)
+}
+
+// noNetwork refuses each rule.
+func noNetwork(n driver.Network) error {
+	var errs []error
+	for i, r := range n.Egress {
+		errs = append(errs, driver.Unsupported(fmt.Sprintf("network.egress[%d]", i), fmt.Sprintf("%s cannot be opened in mode %s here", r, n.Mode), "remove the rule, or use a backend with an egress gateway"))
+	}
+	return driver.Join(errs...)
+}
