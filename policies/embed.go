@@ -21,3 +21,9 @@ var Files embed.FS
 //
 //go:embed schema/input.schema.json
 var Schema []byte
+
+// Catalogue is what the checks of the rules found, made from the rules by
+// "go test ./policy -run TestCatalogue -update".
+//
+//go:embed schema/catalogue.json
+var Catalogue []byte

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/policies"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
 )
 
@@ -58,6 +63,58 @@ func TestTheCatalogueIsShippedOrOmittedAndNothingIsLost(t *testing.T) {
 		t.Errorf("%d shipped and %d omitted are %d rules, not %d", shipped, len(omitted), len(where), catalogued)
 	}
 	generated(t, filepath.Join(docsDir, "omitted.md"), page.Bytes())
+}
+
+// catalogueOf is the catalogue of a set that passed all checks.
+func catalogueOf(rs *ruleset) catalogue {
+	c := catalogue{Sources: sourcesDigest(rs.sources)}
+	for _, r := range rs.rules {
+		c.Rules = append(c.Rules, catalogueEntry{r.file, r.answers, r.RuleInfo})
+	}
+	return c
+}
+
+// The built-in rules are compiled without the checks whose outcome the
+// catalogue has; here they are all made.
+func TestCatalogueIsWhatTheChecksFind(t *testing.T) {
+	sources, err := readSet(policies.Files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, err := compile(builtin, sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.MarshalIndent(catalogueOf(checked), "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	generated(t, "../policies/schema/catalogue.json", append(raw, '\n'))
+	if *update {
+		return // what is embedded here is the one before
+	}
+	known, err := builtinRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(known.compiler.GetAnnotationSet().Flatten()) > 0 {
+		t.Error("the catalogue was of no use, and everything was checked again")
+	}
+	if d := cmp.Diff(checked.rules, known.rules, cmp.AllowUnexported(rule{}), cmp.Comparer(func(a, b ast.Ref) bool { return a.Equal(b) })); d != "" {
+		t.Errorf("what is checked and what the catalogue says differ (-checked +catalogue):\n%s", d)
+	}
+}
+
+func TestACatalogueOfOtherRulesCountsForNothing(t *testing.T) {
+	for name, raw := range map[string]string{"none": "", "of other rules": `{"sources": "00", "rules": []}`} {
+		rs, err := compileBuiltin([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(rs.compiler.GetAnnotationSet().Flatten()) == 0 || len(rs.rules) == 0 {
+			t.Errorf("with a catalogue that is %s, nothing was checked", name)
+		}
+	}
 }
 
 // For each rule, what it says of its bad examples at every stage it names, and

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -75,24 +77,41 @@ type ruleset struct {
 	rules    []*rule // by id
 }
 
+// parse reads the modules of a set, as many at a time as there are processors.
+func parse(set string, sources map[string]string, annotated bool) (map[string]*ast.Module, error) {
+	opts := ast.ParserOptions{ProcessAnnotation: annotated, RegoVersion: ast.RegoV1, Capabilities: capabilities()}
+	files := slices.Sorted(maps.Keys(sources))
+	parsed, errs := make([]*ast.Module, len(files)), make([]error, len(files))
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(files)); i = next.Add(1) - 1 {
+				m, err := ast.ParseModuleWithOpts(files[i], sources[files[i]], opts)
+				if err == nil {
+					err = checkPackage(set, files[i], m)
+				}
+				parsed[i], errs[i] = m, err
+			}
+		})
+	}
+	wait.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	modules := make(map[string]*ast.Module, len(files))
+	for i, m := range parsed {
+		modules[files[i]] = m
+	}
+	return modules, nil
+}
+
 // compile parses and checks a set. Every fault found is reported, and any
 // fault refuses the whole set.
 func compile(set string, sources map[string]string) (*ruleset, error) {
-	modules := map[string]*ast.Module{}
-	var errs []error
-	for _, file := range slices.Sorted(maps.Keys(sources)) {
-		m, err := ast.ParseModuleWithOpts(file, sources[file], ast.ParserOptions{ProcessAnnotation: true, RegoVersion: ast.RegoV1, Capabilities: capabilities()})
-		if err == nil {
-			err = checkPackage(set, file, m)
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		modules[file] = m
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	modules, err := parse(set, sources, true)
+	if err != nil {
+		return nil, err
 	}
 	schema, err := inputSchema()
 	if err != nil {
@@ -104,6 +123,7 @@ func compile(set string, sources map[string]string) (*ruleset, error) {
 	}
 	rs := &ruleset{name: set, sources: sources, compiler: c}
 	annotations := c.GetAnnotationSet()
+	var errs []error
 	for _, file := range slices.Sorted(maps.Keys(c.Modules)) {
 		m := c.Modules[file]
 		if isLib(set, m.Package.Path) {
@@ -126,13 +146,3 @@ func compile(set string, sources map[string]string) (*ruleset, error) {
 	}
 	return rs, errors.Join(errs...)
 }
-
-// builtinRules compiles the rules that are always there, once in a process and
-// not before somebody asks.
-var builtinRules = sync.OnceValues(func() (*ruleset, error) {
-	sources, err := readSet(policies.Files)
-	if err != nil {
-		return nil, err
-	}
-	return compile(builtin, sources)
-})

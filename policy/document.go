@@ -63,7 +63,7 @@ func newSubject(in Input) (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(raw, &s.input); err != nil {
+	if err := decodeInto(raw, &s.input); err != nil {
 		return nil, err
 	}
 	for _, p := range unknown {

@@ -141,7 +141,11 @@ func (q *query) eval(ctx context.Context, input map[string]any, limit time.Durat
 	}()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	rs, err := q.prepared.Eval(ctx, rego.EvalInput(input))
+	parsed, err := ast.InterfaceToValue(input)
+	if err != nil {
+		return nil, err
+	}
+	rs, err := q.prepared.Eval(ctx, rego.EvalParsedInput(parsed))
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: %s are given: %w", errBudget, limit, err)

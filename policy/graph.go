@@ -211,7 +211,7 @@ func (g Graph) subject() (*subject, error) {
 	})
 	s := &subject{kind: KindGraph, stage: g.Stage, root: "graph"}
 	if err == nil {
-		err = json.Unmarshal(raw, &s.input)
+		err = decodeInto(raw, &s.input)
 	}
 	for _, h := range hiding {
 		if err == nil {

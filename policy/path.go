@@ -63,6 +63,21 @@ func parsePath(s string) (path, error) {
 	return p, nil
 }
 
+// parseOpen is parsePath, with what "[*]" stands for.
+func parseOpen(s string, open any) (path, error) {
+	const mark = "[2147483646]" // no list is that long
+	if strings.Contains(s, mark) {
+		return nil, driver.Invalid("path", fmt.Sprintf("%q is out of range", s), "indices are small numbers")
+	}
+	p, err := parsePath(strings.ReplaceAll(s, "[*]", mark))
+	for i, step := range p {
+		if step == 2147483646 {
+			p[i] = open
+		}
+	}
+	return p, err
+}
+
 func (p path) String() string {
 	var b strings.Builder
 	for i, step := range p {

@@ -139,13 +139,18 @@ func textOf(v any) string {
 
 // decode reads one JSON value, whose numbers stay as they are written.
 func decode(raw []byte) (v any, err error) {
+	err = decodeInto(raw, &v)
+	return v, err
+}
+
+func decodeInto(raw []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		return nil, err
+	if err := d.Decode(v); err != nil {
+		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, io.ErrUnexpectedEOF
+		return io.ErrUnexpectedEOF
 	}
-	return v, nil
+	return nil
 }

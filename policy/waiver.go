@@ -155,7 +155,7 @@ func newWaiver(w Waiver, origin string, rules map[string]*RuleInfo) *waiver {
 	if fault := w.Target.fault(); fault != "" {
 		faults = append(faults, fault)
 	}
-	p, err := parsePattern(w.Path)
+	p, err := parseOpen(w.Path, anyIndex{})
 	need(err == nil, "the path %q cannot be read; write it as the finding has it, with [*] for any index at most", w.Path)
 	out.path = p
 	switch {
@@ -269,21 +269,6 @@ func matchKeys(pattern, address string) bool {
 		}
 		pattern = after
 	}
-}
-
-// parsePattern is parsePath with [*] for any index.
-func parsePattern(s string) (path, error) {
-	const mark = "[2147483646]" // no list is that long
-	if strings.Contains(s, mark) {
-		return nil, errors.New("out of range")
-	}
-	p, err := parsePath(strings.ReplaceAll(s, "[*]", mark))
-	for i, step := range p {
-		if step == 2147483646 {
-			p[i] = anyIndex{}
-		}
-	}
-	return p, err
 }
 
 func digestText(s string) string {
