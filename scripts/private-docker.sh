@@ -99,8 +99,13 @@ start() {
 		return
 	fi
 	sweep
+	local runsc
+	runsc=$("$(dirname "$0")/runsc.sh")
 	mkdir -p "$dir" /run/containerd
-	echo '{}' >"$dir/daemon.json" # the machine's own daemon.json must not apply
+	# The machine's own daemon.json must not apply. runsc is gVisor: systrap is
+	# the platform that works everywhere, and without --oci-seccomp it would not
+	# apply a sandbox's own filter.
+	echo '{"runtimes":{"runsc":{"path":"'"$runsc"'","runtimeArgs":["--platform=systrap","--oci-seccomp"]}}}' >"$dir/daemon.json"
 	ip netns add "$netns"
 	nsenter --net="/run/netns/$netns" ip link set lo up
 	choose_iptables

@@ -23,6 +23,7 @@ type (
 	//	Certs        string // directory with ca.pem, cert.pem and key.pem for tcp; empty = DOCKER_CERT_PATH
 	//	Plain        bool   // allow tcp without TLS elsewhere than on loopback: who reaches such an engine is root on its host
 	//	Image        string // what an empty Spec.Image means
+	//	Runtime      string // the engine's runtime, as "runsc" for gVisor, whose tier is probed in each sandbox; empty = the engine's default
 	//	StorageQuota bool   // the engine can cap a container's root, so that profile compat may be offered
 	//	KeeperSocket string // the engine's socket on its own host, for reaper schedules; empty = the socket in Host
 	//	KeeperImage  string // what reaper schedules run; empty = the image that Setup made
@@ -57,7 +58,7 @@ func Open(ctx context.Context, opts Options) (driver.Backend, error) {
 }
 
 // FromURL reads docker://[host:port][/socket][?parameter=value]. Parameters:
-// tls, certs, image, storage_quota, keeper_socket, keeper_image.
+// tls, certs, image, runtime, storage_quota, keeper_socket, keeper_image.
 func FromURL(u *url.URL) (Options, error) { return backend.FromURL(u) }
 
 // Setup gives an engine what sandboxes need. It can be repeated.

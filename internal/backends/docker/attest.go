@@ -39,9 +39,10 @@ func (f findings) err() error {
 		Err: fmt.Errorf("controls that were asked for do not hold inside: %s", strings.Join(f, "; "))}
 }
 
-// compare holds what the probe saw against what was ordered. Nothing here
-// comes from the engine's own account, which only repeats the request.
-func (o order) compare(r guest.Report) error {
+// compare holds what the probe saw on a kernel of that tier against what was
+// ordered. Nothing here comes from the engine's own account, which only repeats
+// the request.
+func (o order) compare(r guest.Report, tier driver.Isolation) error {
 	var f findings
 	f.privileges(r)
 	f.network(r)
@@ -55,13 +56,20 @@ func (o order) compare(r guest.Report) error {
 	equal(&f, "core size (ulimit)", 0, r.Core)
 
 	equal(&f, "memory", memoryBytes(res), r.Cgroup.Memory)
-	equal(&f, "memory and swap", memoryBytes(res), r.Cgroup.MemorySwap)
-	equal(&f, "pids", cgroupPIDs(res.PIDs), r.Cgroup.PIDs)
+	if tier < driver.UserKernel {
+		equal(&f, "memory and swap", memoryBytes(res), r.Cgroup.MemorySwap)
+		equal(&f, "pids", o.cgroupPIDs(), r.Cgroup.PIDs)
+	} else {
+		// gVisor shows the memory of its own cgroup and knows no swap. Its
+		// kernel does not count processes by user; the guest has it count
+		// those of a group that the thread which makes them is in too.
+		equal(&f, "pids", res.PIDs+1, r.Cgroup.PIDs)
+	}
 	f.expect(r.Cgroup.CPUPeriod > 0 && r.Cgroup.CPUQuota > 0 && r.Cgroup.CPUQuota*cpuPeriod == cpuQuota(res.CPUMillis)*r.Cgroup.CPUPeriod,
 		"cpu", fmt.Sprintf("%d/%d", cpuQuota(res.CPUMillis), cpuPeriod), fmt.Sprintf("%d/%d", r.Cgroup.CPUQuota, r.Cgroup.CPUPeriod))
 
 	f.expect(r.RootReadOnly == strict, "read-only root", strict, r.RootReadOnly)
-	o.mounts(&f, r.Mounts)
+	o.mounts(&f, r.Mounts, tier)
 
 	equal(&f, "owned", !o.spec.Detached, r.Owned)
 	at := time.Unix(0, r.Deadline)
@@ -71,7 +79,7 @@ func (o order) compare(r guest.Report) error {
 
 // invariant is what holds for every sandbox of ours, whatever was ordered:
 // what somebody who joins later can know.
-func invariant(r guest.Report) error {
+func invariant(r guest.Report, tier driver.Isolation) error {
 	var f findings
 	f.privileges(r)
 	f.network(r)
@@ -82,7 +90,7 @@ func invariant(r guest.Report) error {
 	f.expect(r.Deadline > 0, "deadline", "a time", r.Deadline)
 	for p, m := range topmost(r.Mounts) {
 		// A writable place is in memory and capped, or it is the host's.
-		tmpfs := m.Type == "tmpfs" && m.Bytes > 0 && slices.Contains(m.Options, "nosuid") && slices.Contains(m.Options, "nodev")
+		tmpfs := m.Type == "tmpfs" && m.Bytes > 0 && !slices.ContainsFunc(safeOptions(tier), func(o string) bool { return !slices.Contains(m.Options, o) })
 		compat := !r.RootReadOnly && (p == "/" || engineFile(p)) // the root's cap is not known here
 		f.expect(tmpfs || compat || rootOnly(m) || slices.Contains(m.Options, "ro"), p, "not writable", m.Type+" "+strings.Join(m.Options, ","))
 	}
@@ -110,12 +118,23 @@ func (f *findings) network(r guest.Report) {
 	equal(f, "routes", 0, r.Routes)
 }
 
+// safeOptions are what every writable mount has. gVisor has no nodev: its
+// devices are its own, and making one takes a capability that nobody has.
+func safeOptions(tier driver.Isolation) []string {
+	if tier >= driver.UserKernel {
+		return []string{"nosuid"}
+	}
+	return []string{"nosuid", "nodev"}
+}
+
 // rootOnly are writable mounts that every container has, in which the
 // workload's user may write nothing, or nothing that takes space.
 func rootOnly(m guest.Mount) bool {
 	switch m.Type {
 	case "proc", "devpts", "mqueue", "sysfs", "cgroup", "cgroup2":
 		return true
+	case "dev": // gVisor's /dev
+		return m.Point == "/dev"
 	case "tmpfs":
 		return m.Point == "/dev" || m.Point == "/sys/fs/cgroup" || strings.HasPrefix(m.Point, "/proc/") || strings.HasPrefix(m.Point, "/sys/")
 	}
@@ -140,7 +159,7 @@ func topmost(mounts []guest.Mount) map[string]guest.Mount {
 
 // mounts checks that exactly the ordered places are writable, each with its
 // own cap.
-func (o order) mounts(f *findings, mounts []guest.Mount) {
+func (o order) mounts(f *findings, mounts []guest.Mount, tier driver.Isolation) {
 	caps := map[string]int64{"/dev/shm": o.disk.shm}
 	maps.Copy(caps, o.disk.tmpfs)
 	last := topmost(mounts)
@@ -151,7 +170,7 @@ func (o order) mounts(f *findings, mounts []guest.Mount) {
 			continue
 		}
 		f.expect(m.Bytes == kib<<10, "size of "+p, kib<<10, m.Bytes)
-		for _, opt := range []string{"nosuid", "nodev"} {
+		for _, opt := range safeOptions(tier) {
 			f.expect(slices.Contains(m.Options, opt), p, opt, m.Options)
 		}
 		f.expect(!slices.Contains(m.Options, "ro"), p, "writable", "read-only")

@@ -49,14 +49,17 @@ func Open(_ context.Context, opts Options) (*Backend, error) {
 
 func open(opts Options, env environment) *Backend {
 	caps := []driver.Capability{driver.CanAttach, driver.CanDetach, driver.CanExtend, driver.CanFiles, driver.CanList,
-		driver.CanReportOOM, driver.CanSchedule, driver.CanStrict}
+		driver.CanSchedule, driver.CanStrict}
+	if promised(opts.Runtime) < driver.UserKernel { // gVisor counts no kills for want of memory
+		caps = append(caps, driver.CanReportOOM)
+	}
 	if opts.StorageQuota {
 		caps = append(caps, driver.CanCompat)
 	}
 	slices.Sort(caps)
 	b := &Backend{
 		opts:        opts,
-		info:        driver.Info{Name: Name, Capabilities: caps, Isolation: driver.Container, DefaultImage: opts.Image},
+		info:        driver.Info{Name: Name, Capabilities: caps, Isolation: promised(opts.Runtime), DefaultImage: opts.Image},
 		connecting:  make(chan struct{}, 1),
 		removeLimit: removeLimit, createGrace: createGrace, searchLimit: searchLimit,
 	}

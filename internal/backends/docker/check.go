@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -31,9 +32,12 @@ func (b *Backend) Check(spec driver.Spec) (driver.Plan, error) {
 	}
 	errs = append(errs, checkResources(spec), driver.ValidateEnv("env", spec.Env), driver.ValidateLabels("labels", spec.Labels), spec.Trust.Validate())
 
-	if !driver.Container.Satisfies(spec.Isolation) {
-		refuse("isolation", fmt.Sprintf("%s was asked for, and a container on runc is %s", spec.Isolation, driver.Container),
-			"use a backend with a "+spec.Isolation.String()+" tier, or lower the floor if the code is trusted")
+	if tier := promised(b.opts.Runtime); !tier.Satisfies(spec.Isolation) {
+		fix := "use a backend with a " + spec.Isolation.String() + " tier, or lower the floor if the code is trusted"
+		if driver.UserKernel.Satisfies(spec.Isolation) {
+			fix = `set the backend's runtime to "runsc" (gVisor), or lower the floor if the code is trusted`
+		}
+		refuse("isolation", fmt.Sprintf("%s was asked for, and a container on %s is %s", spec.Isolation, cmp.Or(b.opts.Runtime, "the default runtime"), tier), fix)
 	}
 	if spec.MultiTenant {
 		refuse("multi_tenant", "tenants would share one kernel", "use a backend with a microvm tier, or one engine for each tenant")
@@ -57,7 +61,7 @@ func (b *Backend) Check(spec driver.Spec) (driver.Plan, error) {
 	if err := driver.Join(errs...); err != nil {
 		return driver.Plan{}, named(err, "check", "")
 	}
-	return plan(spec, d, net), nil
+	return order{spec: spec, runtime: b.opts.Runtime, disk: d}.plan(net), nil
 }
 
 func checkResources(spec driver.Spec) error {
@@ -68,25 +72,33 @@ func checkResources(spec driver.Spec) error {
 	return err
 }
 
-func plan(spec driver.Spec, d disk, net reach) driver.Plan {
-	r := spec.Resources
-	p := driver.Plan{
-		Isolation: driver.Container,
+// plan says how each part of the order is enforced.
+func (o order) plan(net reach) driver.Plan {
+	r, tier := o.spec.Resources, promised(o.runtime)
+	memory := driver.Mechanism{Name: "memory", By: fmt.Sprintf("cgroup memory %d MiB, no swap", memoryBytes(r)>>20), Limits: "what is written to tmpfs counts; the kernel's own share is not all accounted"}
+	pids := driver.Mechanism{Name: "pids", By: fmt.Sprintf("nproc %d for a user id of its own, cgroup pids %d", r.PIDs, o.cgroupPIDs()), Limits: "the guest's own come on top"}
+	syscalls := driver.Mechanism{Name: "syscalls", By: "seccomp: own allowlist, 64-bit only", Limits: "the host's kernel is shared"}
+	if tier >= driver.UserKernel {
+		memory.Limits = "gVisor's own use counts; reaching it ends the whole sandbox, not one program; that there is no swap cannot be seen from inside"
+		pids.By = fmt.Sprintf("gVisor's cgroup pids %d for the workload, the host's cgroup pids %d", r.PIDs, o.cgroupPIDs())
+		syscalls = driver.Mechanism{Name: "syscalls", By: "gVisor's kernel (runtime " + o.runtime + "), probed from inside; seccomp inside it: own allowlist", Limits: "what gVisor itself asks of the host's kernel"}
+	}
+	return driver.Plan{
+		Isolation: tier,
 		Network:   net.by,
 		Rules:     net.rules,
 		Caps: []driver.Mechanism{
 			{Name: "cpu", By: fmt.Sprintf("cgroup cpu quota %d/%d µs", cpuQuota(r.CPUMillis), cpuPeriod), Limits: "a cap, not a reservation"},
-			{Name: "memory", By: fmt.Sprintf("cgroup memory %d MiB, no swap", memoryBytes(r)>>20), Limits: "what is written to tmpfs counts; the kernel's own share is not all accounted"},
-			{Name: "disk", By: diskMechanism(d), Limits: "files in tmpfs use memory"},
-			{Name: "pids", By: fmt.Sprintf("nproc %d for a user id of its own, cgroup pids %d", r.PIDs, cgroupPIDs(r.PIDs)), Limits: "the guest's own come on top"},
+			memory,
+			{Name: "disk", By: diskMechanism(o.disk), Limits: "files in tmpfs use memory"},
+			pids,
 			{Name: "lifetime", By: "the guest ends the sandbox; a sweep removes one that is frozen", Limits: "a paused sandbox ends at the next sweep"},
-			{Name: "root", By: rootMechanism(spec.Profile)},
-			{Name: "syscalls", By: "seccomp: own allowlist, 64-bit only", Limits: "the host's kernel is shared"},
+			{Name: "root", By: rootMechanism(o.spec.Profile)},
+			syscalls,
 			{Name: "privileges", By: "no capability, no-new-privileges, unique user id"},
 		},
 		Warnings: []string{},
 	}
-	return p
 }
 
 func diskMechanism(d disk) string {

@@ -28,6 +28,7 @@ const (
 // order is everything that one container is made of.
 type order struct {
 	spec     driver.Spec
+	runtime  string // "" is the engine's default
 	image    *image
 	helper   *helper
 	disk     disk
@@ -59,8 +60,16 @@ func memoryBytes(r driver.Resources) int64 { return (r.MemoryMiB + r.DiskMiB) <<
 
 // cgroupPIDs is the cap given to the engine. The workload's own is a ulimit of
 // its user, below it by the guest's share, so that a fork bomb does not take
-// what the guest needs.
-func cgroupPIDs(pids int64) int64 { return pids + guestShare }
+// what the guest needs. gVisor's own threads on the host are in it too, about
+// two for each of the workload's and 30 for itself, and reaching the cap ends
+// the whole sandbox: there it is so high that the workload's own comes first.
+func (o order) cgroupPIDs() int64 {
+	pids := o.spec.Resources.PIDs
+	if promised(o.runtime) >= driver.UserKernel {
+		return 3*pids + 4*guestShare
+	}
+	return pids + guestShare
+}
 
 // newUID gives a sandbox a user of its own: inotify, processes and other
 // things are counted per user over the whole host. The range is above what
@@ -88,7 +97,7 @@ func (o order) labels() map[string]string {
 func (o order) options() client.ContainerCreateOptions {
 	owned := !o.spec.Detached
 	strict := o.spec.Profile == driver.Strict
-	no, pids, r := false, cgroupPIDs(o.spec.Resources.PIDs), o.spec.Resources
+	no, pids, r := false, o.cgroupPIDs(), o.spec.Resources
 	stopTimeout := 2
 	tmpfs := make(map[string]string, len(o.disk.tmpfs))
 	for p, kib := range o.disk.tmpfs {
@@ -120,6 +129,7 @@ func (o order) options() client.ContainerCreateOptions {
 			StdinOnce:    owned,
 		},
 		HostConfig: &container.HostConfig{
+			Runtime:        o.runtime,
 			NetworkMode:    "none",
 			AutoRemove:     true,
 			RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},

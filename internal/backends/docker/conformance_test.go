@@ -19,7 +19,13 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	drivertest.Run(t, harness(t))
+	drivertest.Run(t, harness(t, ""))
+}
+
+// TestConformanceOnGVisor stands before the same suite: what a runtime cannot
+// keep is refused, and nothing is promised less.
+func TestConformanceOnGVisor(t *testing.T) {
+	drivertest.Run(t, harness(t, "runsc"))
 }
 
 // TestMutants lets the suite loose on this very backend, telling lies. Each
@@ -38,7 +44,7 @@ func TestMutants(t *testing.T) {
 		"it hands secrets over on the command line",
 		"it takes what an archive says",
 	}
-	h := harness(t)
+	h := harness(t, "")
 	h.Parallel = 4 // each mutant stands before the whole suite
 	t.Logf("%d of %d mutants, and the honest one, before %d checks", len(lies)-1, len(mutant.All()), len(drivertest.Checks()))
 	for _, m := range append(mutant.All(), mutant.Honest()) {
@@ -79,15 +85,15 @@ func TestMutants(t *testing.T) {
 }
 
 func BenchmarkDocker(b *testing.B) {
-	drivertest.Bench(b, harness(b))
+	drivertest.Bench(b, harness(b, ""))
 }
 
 // harness judges this package on the real engine. Its canary is a container on
 // the engine's default bridge, where a sandbox whose network was left open
 // would be, and its control another one.
-func harness(t testing.TB) drivertest.Harness {
+func harness(t testing.TB, runtime string) drivertest.Harness {
 	t.Helper()
-	b, image := engine(t)
+	b, image := engineOn(t, runtime)
 	if t, ok := t.(*testing.T); ok { // benchmarks put no schedules
 		withKeeper(t, b)
 	}

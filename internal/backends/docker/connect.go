@@ -126,7 +126,7 @@ func (b *Backend) able(ctx context.Context, cli *client.Client) (*host, error) {
 		return nil, err
 	}
 	h, err := hostOf(res.Info, before.Add(time.Since(before)/2))
-	if err != nil {
+	if err = driver.Join(err, b.opts.registered(res.Info)); err != nil {
 		return nil, err
 	}
 	b.host.Store(h)

@@ -63,7 +63,7 @@ func (b *Backend) Create(ctx context.Context, spec driver.Spec) (driver.Sandbox,
 
 // prepare finds out all that an order needs, making nothing.
 func (b *Backend) prepare(ctx context.Context, cli *client.Client, spec driver.Spec) (order, error) {
-	o := order{spec: spec, uid: newUID()}
+	o := order{spec: spec, runtime: b.opts.Runtime, uid: newUID()}
 	h, err := b.able(ctx, cli)
 	if err != nil {
 		return o, err
@@ -131,13 +131,13 @@ func (b *Backend) bringUp(ctx context.Context, cli *client.Client, o order, id s
 	}
 	rep, err := c.Attest(ctx)
 	if err == nil {
-		err = o.compare(rep)
+		s.status.Isolation, s.status.Evidence = measured(rep, b.host.Load().kernel, time.Now())
+		err = driver.Join(b.opts.reached(s.status.Isolation, s.status.Evidence), o.compare(rep, s.status.Isolation))
 	}
 	if err != nil {
 		_ = c.Close()
 		return nil, slow(ctx, err)
 	}
-	s.status.Isolation, s.status.Evidence = measured(rep, b.host.Load().kernel, time.Now())
 	s.guest = c
 	return s, nil
 }

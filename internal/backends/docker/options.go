@@ -33,6 +33,12 @@ type Options struct {
 	// Image is what an empty Spec.Image means.
 	Image string
 
+	// Runtime is the engine's runtime that sandboxes run on, by the name it
+	// is registered under, as "runsc". Empty means the engine's default. A
+	// name with "runsc" or "gvisor" in it promises the user-kernel tier: each
+	// sandbox is probed from inside, and destroyed when it is less.
+	Runtime string
+
 	// StorageQuota says that the engine can cap a container's root (overlay2
 	// on xfs with pquota, btrfs, zfs). Only then is profile compat offered;
 	// the cap is verified from inside each sandbox.
@@ -59,7 +65,7 @@ var credentialLike = []string{"token", "secret", "password", "passwd", "credenti
 //	docker://127.0.0.1:2375         plain TCP, on loopback only
 //	docker://host:2375?tls=false    plain TCP anywhere, because it says so
 //
-// Parameters: tls, certs, image, storage_quota, keeper_socket, keeper_image.
+// Parameters: tls, certs, image, runtime, storage_quota, keeper_socket, keeper_image.
 func FromURL(u *url.URL) (Options, error) {
 	var o Options
 	if u.Scheme != Name {
@@ -122,6 +128,8 @@ func (o *Options) set(name string, values []string) error {
 		o.Certs = v
 	case "image":
 		o.Image = v
+	case "runtime":
+		o.Runtime = v
 	case "keeper_socket":
 		o.KeeperSocket = v
 	case "keeper_image":
@@ -132,7 +140,7 @@ func (o *Options) set(name string, values []string) error {
 				return driver.Invalid(at, "credentials do not belong into an address", "put client certificates into a directory and set DOCKER_CERT_PATH")
 			}
 		}
-		return driver.Invalid(at, "unknown parameter", "use tls, certs, image, storage_quota, keeper_socket or keeper_image")
+		return driver.Invalid(at, "unknown parameter", "use tls, certs, image, runtime, storage_quota, keeper_socket or keeper_image")
 	}
 	return nil
 }
@@ -150,6 +158,9 @@ func (o Options) validate() error {
 		if _, err := driver.ParseImage(o.Image); err != nil {
 			errs = append(errs, err)
 		}
+	}
+	if o.Runtime != "" && !runtimeName.MatchString(o.Runtime) {
+		errs = append(errs, driver.Invalid("runtime", fmt.Sprintf("%q is no name of a runtime", o.Runtime), `use a name that docker info lists under "Runtimes", as runsc`))
 	}
 	if o.KeeperImage != "" {
 		if _, err := driver.ParseImage(o.KeeperImage); err != nil {

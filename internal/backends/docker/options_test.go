@@ -28,6 +28,9 @@ func TestFromURL(t *testing.T) {
 		{"all scalars", "docker://?image=sha256:" + strings.Repeat("a", 64) + "&storage_quota=true&keeper_socket=/s&keeper_image=k:1",
 			Options{Image: "sha256:" + strings.Repeat("a", 64), StorageQuota: true, KeeperSocket: "/s", KeeperImage: "k:1"}, ""},
 
+		{"a runtime", "docker://?runtime=runsc", Options{Runtime: "runsc"}, ""},
+
+		{"a runtime that is a path", "docker://?runtime=/usr/bin/runsc", Options{}, "runtime"},
 		{"another scheme", "podman://", Options{}, "scheme"},
 		{"a password", "docker://u:hunter2@h:2376", Options{}, "DOCKER_CERT_PATH"},
 		{"a user", "docker://u@h:2376", Options{}, "DOCKER_CERT_PATH"},

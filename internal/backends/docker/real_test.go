@@ -65,7 +65,13 @@ func guestBinary(t testing.TB) string {
 // test leaves behind fails it.
 func engine(t testing.TB) (*Backend, string) {
 	t.Helper()
-	opts := Options{Host: needed(t, "SANDBOXIO_TEST_DOCKER")}
+	return engineOn(t, "")
+}
+
+// engineOn opens the engine with one of its runtimes.
+func engineOn(t testing.TB, runtime string) (*Backend, string) {
+	t.Helper()
+	opts := Options{Host: needed(t, "SANDBOXIO_TEST_DOCKER"), Runtime: runtime}
 	image := needed(t, "SANDBOXIO_TEST_IMAGE")
 	// A pin of its own: the user's is not this test's to change.
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())

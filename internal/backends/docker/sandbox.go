@@ -111,41 +111,44 @@ func (s *sandbox) join(ctx context.Context) (*guest.Client, error) {
 			return c, nil // it says gone, and why
 		}
 	}
-	c, rep, err := s.bridge(ctx)
+	c, tier, evidence, err := s.bridge(ctx)
 	if err != nil {
 		return nil, fail(ctx, "attach", s.id, ended(err))
-	}
-	kernel := ""
-	if h := s.b.host.Load(); h != nil {
-		kernel = h.kernel
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.guest = c
-	s.status.Isolation, s.status.Evidence = measured(rep, kernel, time.Now())
+	s.status.Isolation, s.status.Evidence = tier, evidence
 	return c, nil
 }
 
-func (s *sandbox) bridge(ctx context.Context) (*guest.Client, guest.Report, error) {
+func (s *sandbox) bridge(ctx context.Context) (*guest.Client, driver.Isolation, driver.Evidence, error) {
+	var tier driver.Isolation
+	var evidence driver.Evidence
 	ctx, cancel := context.WithTimeoutCause(ctx, greetLimit, errSlow)
 	defer cancel()
 	conn, err := bridge(ctx, s.cli, s.id)
 	if err != nil {
-		return nil, guest.Report{}, slow(ctx, err)
+		return nil, tier, evidence, slow(ctx, err)
 	}
 	c, err := greet(ctx, s.cli, s.id, conn, guest.Options{Backend: Name, Sandbox: s.id})
 	if err != nil {
-		return nil, guest.Report{}, slow(ctx, err)
+		return nil, tier, evidence, slow(ctx, err)
 	}
 	rep, err := c.Attest(ctx)
 	if err == nil {
-		err = invariant(rep)
+		kernel := ""
+		if h := s.b.host.Load(); h != nil {
+			kernel = h.kernel
+		}
+		tier, evidence = measured(rep, kernel, time.Now())
+		err = invariant(rep, tier)
 	}
 	if err != nil {
 		_ = c.Close()
-		return nil, guest.Report{}, slow(ctx, err)
+		return nil, tier, evidence, slow(ctx, err)
 	}
-	return c, rep, nil
+	return c, tier, evidence, nil
 }
 
 // ended turns the engine's ways of saying that a container no longer runs

@@ -60,7 +60,7 @@ func run(boot wire.Boot) error {
 	if err != nil {
 		return err
 	}
-	g.reaper = newReaper(adj)
+	g.reaper = newReaper(adj, boot.NProc)
 	g.oom = findOOMCounter()
 	if err := harden(boot); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package pid1
 
 import (
+	"errors"
 	"os"
 	"os/signal"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 type reaper struct {
 	adj   *oomAdj
 	forks chan func()
+	nproc int // of the workload's, at once
 
 	mu      sync.Mutex // held from before a fork until its pid is known
 	waiting map[int]child
@@ -26,8 +28,8 @@ type child struct {
 	ours bool // this binary, which nobody but the workload would stop
 }
 
-func newReaper(adj *oomAdj) *reaper {
-	return &reaper{adj: adj, forks: make(chan func()), waiting: map[int]child{}}
+func newReaper(adj *oomAdj, nproc int) *reaper {
+	return &reaper{adj: adj, nproc: nproc, forks: make(chan func()), waiting: map[int]child{}}
 }
 
 // workloadNice leaves PID 1 the time to end a workload that takes all of it.
@@ -40,7 +42,7 @@ const forkWithin = 5 * time.Second
 // PID 1's other threads do not share, and which nobody here may lower again.
 func (r *reaper) fork(ready chan<- error) {
 	runtime.LockOSThread()
-	ready <- unix.Setpriority(unix.PRIO_PROCESS, 0, workloadNice)
+	ready <- errors.Join(unix.Setpriority(unix.PRIO_PROCESS, 0, workloadNice), r.bound())
 	for do := range r.forks {
 		do()
 	}

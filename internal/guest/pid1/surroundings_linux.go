@@ -115,6 +115,9 @@ func cgroup() wire.Cgroup {
 		}
 		g.Memory, g.MemorySwap = v1("memory/memory.limit_in_bytes"), v1("memory/memory.memsw.limit_in_bytes")
 		g.PIDs, g.CPUQuota, g.CPUPeriod = v1("pids/pids.max"), v1("cpu/cpu.cfs_quota_us"), v1("cpu/cpu.cfs_period_us")
+		if onGVisor() {
+			g.PIDs = readNumber(crowdGroup + "/pids.max")
+		}
 		return g
 	}
 	if _, err := os.Stat(cgroupRoot + "/cgroup.controllers"); err != nil {
