@@ -190,6 +190,9 @@ func oom(declared bool) checkFunc {
 		}{{Exit, "0", false}, {Exit, "137", false}, {Hog, "512", true}, {Raise, "KILL", false}} {
 			out, err := t.run(s, t.cmd(c.probe, c.arg))
 			if c.probe == Hog && t.fell(err) {
+				fresh := t.spec()
+				fresh.Resources = spec.Resources
+				spec = fresh
 				if s, err = t.createFrom(spec); err != nil {
 					return err
 				}

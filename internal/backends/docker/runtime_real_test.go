@@ -14,6 +14,7 @@ import (
 )
 
 func TestRealGVisorIsMeasuredInside(t *testing.T) {
+	plain, _ := engine(t)
 	b, image := engineOn(t, "runsc")
 	if got := b.Info(); got.Isolation != driver.UserKernel || got.Can(driver.CanReportOOM) {
 		t.Errorf("declared %+v", got)
@@ -27,7 +28,6 @@ func TestRealGVisorIsMeasuredInside(t *testing.T) {
 		t.Errorf("the kernel inside is %q", out)
 	}
 	// The same image on the engine's default runtime is no more than a container.
-	plain, _ := engine(t)
 	if st := create(t, plain, realSpec(t, image)).Status(); st.Isolation != driver.Container {
 		t.Errorf("on the default runtime: %v, %+v", st.Isolation, st.Evidence)
 	}
