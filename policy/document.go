@@ -147,6 +147,7 @@ func (p Process) canonical() Process {
 		return out
 	}
 	p.CapAdd, p.CapDrop = capabilities(p.CapAdd), capabilities(p.CapDrop)
+	p.JoinedNamespaces = list(slices.Clone(p.JoinedNamespaces))
 	p.HostNamespaces, p.Devices, p.Sysctls = list(slices.Clone(p.HostNamespaces)), list(slices.Clone(p.Devices)), list(slices.Clone(p.Sysctls))
 	return p
 }

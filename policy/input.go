@@ -135,21 +135,23 @@ type Egress struct {
 // Process is what a program may do beside using its caps. What it does not
 // mention is null, as where an engine's own default is not known.
 type Process struct {
-	User            *string  `json:"user"`     // "1000", "app:app"; null = the image's choice
-	NonRoot         *bool    `json:"non_root"` // the engine refuses to start it as root
-	Privileged      *bool    `json:"privileged"`
-	NoNewPrivileges *bool    `json:"no_new_privileges"`
-	ReadOnlyRoot    *bool    `json:"read_only_root"` // null in templates and sandboxes, whose profile says it
-	CapAdd          []string `json:"cap_add"`        // as "NET_ADMIN"
-	CapDrop         []string `json:"cap_drop"`
-	Seccomp         *string  `json:"seccomp"`  // "default", "unconfined", or the name of a profile
-	AppArmor        *string  `json:"apparmor"` // as seccomp
-	SELinux         *string  `json:"selinux"`  // "unconfined" where labels are switched off
-	UnmaskedProc    *bool    `json:"unmasked_proc"`
-	HostNamespaces  []string `json:"host_namespaces"` // some of "cgroup", "ipc", "network", "pid", "user", "uts"
-	Devices         []string `json:"devices"`         // paths on the host, or names of device classes
-	Sysctls         []string `json:"sysctls"`         // names
-	Runtime         *string  `json:"runtime"`         // as the engine calls it; null = the engine's default
+	User             *string  `json:"user"`     // "1000", "app:app"; null = the image's choice
+	NonRoot          *bool    `json:"non_root"` // the engine refuses to start it as root
+	Privileged       *bool    `json:"privileged"`
+	NoNewPrivileges  *bool    `json:"no_new_privileges"`
+	ReadOnlyRoot     *bool    `json:"read_only_root"` // null in templates and sandboxes, whose profile says it
+	CapAdd           []string `json:"cap_add"`        // as "NET_ADMIN"
+	CapDrop          []string `json:"cap_drop"`
+	Seccomp          *string  `json:"seccomp"`  // "default", "unconfined", or the name of a profile
+	AppArmor         *string  `json:"apparmor"` // as seccomp
+	SELinux          *string  `json:"selinux"`  // "unconfined" where labels are switched off
+	UnmaskedProc     *bool    `json:"unmasked_proc"`
+	WritableCgroups  *bool    `json:"writable_cgroups"`
+	HostNamespaces   []string `json:"host_namespaces"`   // some of "cgroup", "ipc", "network", "pid", "user", "uts"
+	JoinedNamespaces []string `json:"joined_namespaces"` // other containers' that it is in, named alike; not the network's, see Network.Joined
+	Devices          []string `json:"devices"`           // paths on the host, or names of device classes
+	Sysctls          []string `json:"sysctls"`           // names
+	Runtime          *string  `json:"runtime"`           // as the engine calls it; null = the engine's default
 }
 
 // Mount is a place of the file system that is not the container's own.

@@ -54,7 +54,7 @@ and the runtime. PLAN is a plan file, which terraform has to be able to show, or
 its JSON; in DIR only literals are known, and everything else is not decided.
 
 Exit codes: 0 nothing denied, 1 failed, 2 denied, 3 with --fail-on-unknown
-something is not decided, 4 with --fail-on-warn something is warned of. A plan
+something is not decided or is missing, 4 with --fail-on-warn something is warned of. A plan
 without anything to judge fails.`,
 		Example: `  terraform plan -out=tf.plan && sandboxio policy check tf.plan
   sandboxio policy check plan.json --source infra --format sarif=sandboxio.sarif --format github
@@ -179,6 +179,9 @@ func verdict(r *review.Report, o checkOptions) error {
 		return exitDenied
 	}
 	if o.unknown != "" {
+		if r.Seen.Partial {
+			return exitUnknown // what is missing may be anything
+		}
 		for _, f := range r.Findings {
 			if f.Counts() && f.Effect == sandbox.Unknown && (o.unknown == "all" || review.AtLeast(f.Severity, o.unknown)) {
 				return exitUnknown

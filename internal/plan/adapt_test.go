@@ -119,7 +119,7 @@ func TestADockerContainerIsReadInFull(t *testing.T) {
 		Process: policy.Process{
 			User: new("0:0"), Privileged: new(true), ReadOnlyRoot: new(true), Runtime: new("runsc"), NoNewPrivileges: new(true), Seccomp: new("unconfined"),
 			AppArmor: new("unconfined"), SELinux: new("unconfined"), UnmaskedProc: new(true), CapAdd: []string{"cap_net_admin"}, CapDrop: []string{"ALL"},
-			HostNamespaces: []string{"pid"}, Devices: []string{"/dev/kvm", "gpu:all"}, Sysctls: []string{"net.core.somaxconn"},
+			HostNamespaces: []string{"pid"}, JoinedNamespaces: []string{"ipc"}, Devices: []string{"/dev/kvm", "gpu:all"}, Sysctls: []string{"net.core.somaxconn"},
 		},
 		Mounts: []policy.Mount{
 			{Type: new("bind"), Source: new("/a"), Target: new("/b"), ReadOnly: new(false)},

@@ -105,26 +105,30 @@ func (b *builder) reads(kind string) func(context.Context, *reader, node) []Part
 		return func(_ context.Context, r *reader, n node) []Part { return b.schedule(r, n) }
 	case "docker_container":
 		return func(_ context.Context, r *reader, n node) []Part { return dockerContainer(r, n) }
+	case "docker_service":
+		return func(_ context.Context, r *reader, n node) []Part { return dockerService(r, n) }
+	case "docker_volume":
+		return func(_ context.Context, r *reader, n node) []Part { return dockerVolume(r, n) }
+	case "kubernetes_persistent_volume", "kubernetes_persistent_volume_v1":
+		return func(_ context.Context, r *reader, n node) []Part {
+			return persistentVolume(r, first(n.get("spec")), false)
+		}
+	case "kubernetes_manifest":
+		return func(_ context.Context, r *reader, n node) []Part { return manifestParts(r, n.get("manifest")) }
 	case "docker_image", "docker_registry_image":
 		return func(_ context.Context, r *reader, n node) []Part {
 			return dockerImage(r, n, kind == "docker_registry_image")
 		}
 	}
 	if slices.Contains(podKinds, kind) {
-		return func(_ context.Context, r *reader, n node) []Part {
-			p, ok := podOf(kind, n)
-			if !ok {
-				return nil
-			}
-			return p.parts(r)
-		}
+		return func(_ context.Context, r *reader, n node) []Part { return podOf(kind, n).parts(r) }
 	}
 	return nil
 }
 
-// podKinds are the resources that describe a pod, or may.
+// podKinds are the resources that describe a pod.
 var podKinds = func() []string {
-	out := []string{"kubernetes_manifest", "kubernetes_daemonset", "kubernetes_daemon_set_v1", "kubernetes_cron_job_v1beta1"}
+	out := []string{"kubernetes_daemonset", "kubernetes_daemon_set_v1", "kubernetes_cron_job_v1beta1"}
 	for _, kind := range []string{"pod", "deployment", "job", "cron_job", "stateful_set", "replication_controller"} {
 		out = append(out, "kubernetes_"+kind, "kubernetes_"+kind+"_v1")
 	}

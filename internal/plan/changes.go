@@ -255,7 +255,7 @@ func (p *Plan) item(ctx context.Context, b *builder, raw []byte) (i Item, ok boo
 	known := b.reads(c.Type) != nil
 	p.seen.count(c.Type, known)
 	if !known {
-		return i, false, nil
+		return p.opaque(b, c)
 	}
 	var v values
 	if err := decode(c.Change, &v); err != nil {
@@ -279,11 +279,26 @@ func (p *Plan) item(ctx context.Context, b *builder, raw []byte) (i Item, ok boo
 	if len(i.Parts) == 0 && i.Problem == nil { // of a type that may be anything
 		p.seen.Known--
 		p.seen.Judged--
+		p.seen.skip(c.Type)
 		return i, false, nil
 	}
 	i.Unchanged = i.Unchanged || noop && v.Importing == nil && reflect.DeepEqual(v.Before, v.After)
 	i.Address, i.module, i.name = c.Address, module(c.Module), c.Name
 	return i, true, nil
+}
+
+// opaque is a resource that nobody reads. It is told of if it may start
+// something, and counted unless it only goes away.
+func (p *Plan) opaque(b *builder, c change) (i Item, ok bool, err error) {
+	var v struct{ Actions []string }
+	if err := json.Unmarshal(c.Change, &v); err != nil {
+		return i, false, fmt.Errorf("%s: %w", c.Address, err)
+	}
+	if c.Deposed != "" || slices.Equal(v.Actions, []string{"delete"}) || slices.Equal(v.Actions, []string{"forget"}) {
+		return i, false, nil
+	}
+	p.seen.skip(c.Type)
+	return Item{Address: c.Address, Type: c.Type, Opaque: unreadable, module: module(c.Module), name: c.Name, source: b.source}, runs(c.Type), nil
 }
 
 // decode keeps numbers as they are written.

@@ -144,6 +144,13 @@ func (p *Plan) directoryItems(ctx context.Context) iter.Seq2[Item, error] {
 				}
 			}
 		}
+		for _, key := range p.source.absent {
+			calls := strings.Split(key, ".")
+			last := len(calls) - 1
+			if !yield(Item{Address: "module." + strings.Join(calls, ".module."), Type: "module", Opaque: notFetched, module: calls[:last], name: calls[last], source: p.source}, nil) {
+				return
+			}
+		}
 		for _, key := range sortedKeys(p.source.modules) {
 			m := p.source.modules[key]
 			m.parse()
@@ -165,12 +172,17 @@ func (p *Plan) directoryItems(ctx context.Context) iter.Seq2[Item, error] {
 				kind := o.block.Labels[0]
 				p.seen.count(kind, b.reads(kind) != nil)
 				if b.reads(kind) == nil {
+					p.seen.skip(kind)
+					if runs(kind) && !yield(Item{Address: address + name, Type: kind, Opaque: unreadable, module: calls, name: o.block.Labels[1], source: p.source}, nil) {
+						return
+					}
 					continue
 				}
 				value, unknown := bodyValue(o.block.Body)
 				i := b.build(ctx, kind, node{}, node{value: value, unknown: unknown})
 				if len(i.Parts) == 0 && i.Problem == nil {
 					p.seen.Known--
+					p.seen.skip(kind)
 					continue
 				}
 				p.seen.Judged++

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -100,13 +101,19 @@ func (r *reader) dockerProcess(get func(string) node) policy.Process {
 	} {
 		n := get(m.attribute)
 		modes = append(modes, n)
-		if n.str() == "host" {
+		switch {
+		case n.str() == "host":
 			r.places[fmt.Sprintf("process.host_namespaces[%d]", len(p.HostNamespaces))] = n.path
 			p.HostNamespaces = append(p.HostNamespaces, m.namespace)
+		case strings.HasPrefix(n.str(), "container:") && m.namespace != "network":
+			r.places[fmt.Sprintf("process.joined_namespaces[%d]", len(p.JoinedNamespaces))] = n.path
+			p.JoinedNamespaces = append(p.JoinedNamespaces, m.namespace)
 		}
 	}
 	r.any("process.host_namespaces", modes...)
-	if devices, gpus := get("devices"), get("gpus"); r.any("process.devices", gpus, devices) {
+	r.any("process.joined_namespaces", modes[1:3]...)
+	devices, gpus, requests := get("devices"), get("gpus"), get("device_requests")
+	if r.any("process.devices", gpus, devices, requests) {
 		for _, d := range elements(devices) {
 			r.places[fmt.Sprintf("process.devices[%d]", len(p.Devices))] = d.path
 			p.Devices = append(p.Devices, d.get("host_path").str())
@@ -114,6 +121,10 @@ func (r *reader) dockerProcess(get func(string) node) policy.Process {
 		if g := gpus.str(); g != "" {
 			r.places[fmt.Sprintf("process.devices[%d]", len(p.Devices))] = gpus.path
 			p.Devices = append(p.Devices, "gpu:"+g)
+		}
+		for _, q := range elements(requests) {
+			r.places[fmt.Sprintf("process.devices[%d]", len(p.Devices))] = q.path
+			p.Devices = append(p.Devices, requested(q))
 		}
 	}
 	sysctls := get("sysctls")
@@ -126,9 +137,21 @@ func (r *reader) dockerProcess(get func(string) node) policy.Process {
 	return p
 }
 
+// requested is what a request of devices asks for.
+func requested(q node) string {
+	var ids []string
+	for _, id := range blocks(q.get("device_ids")) {
+		ids = append(ids, id.str())
+	}
+	if len(ids) == 0 {
+		ids = append(ids, cmp.Or(q.get("driver").str(), "any")+":"+cmp.Or(q.get("count").str(), "all"))
+	}
+	return strings.Join(ids, ",")
+}
+
 // dockerSecurity reads --security-opt, where "=" and ":" are the same.
 func (r *reader) dockerSecurity(n node, p *policy.Process) {
-	fields := []string{"process.no_new_privileges", "process.seccomp", "process.apparmor", "process.selinux", "process.unmasked_proc"}
+	fields := []string{"process.no_new_privileges", "process.seccomp", "process.apparmor", "process.selinux", "process.unmasked_proc", "process.writable_cgroups"}
 	for _, f := range fields {
 		r.any(f, n)
 	}
@@ -156,14 +179,31 @@ func (r *reader) dockerSecurity(n node, p *policy.Process) {
 			p.AppArmor = &value
 			note("apparmor")
 		case "label":
-			if kind := strings.TrimPrefix(value, "type:"); value == "disable" || kind == "spc_t" || kind == "unconfined_t" {
+			if value == "disable" || unconfinedType(strings.TrimPrefix(value, "type:")) {
 				p.SELinux = new("unconfined")
 				note("selinux")
 			}
+		case "writable-cgroups":
+			p.WritableCgroups = new(value == "" || value == "true")
+			note("writable_cgroups")
 		case "systempaths":
 			p.UnmaskedProc = new(value == "unconfined")
 			note("unmasked_proc")
 		}
+	}
+}
+
+// mount says where the i-th mount was written, and what of it is not known.
+func (r *reader) mount(i int, n, source, kind node) {
+	at := fmt.Sprintf("mounts[%d]", i)
+	r.places[at] = n.path
+	if n.isUnknown() || kind.isUnknown() || source.isUnknown() {
+		r.note(at+".source", node{unknown: true, path: source.path})
+		r.note(at+".type", node{unknown: true, path: n.path})
+	}
+	r.places[at+".source"] = source.path
+	if source.isSecret() {
+		r.sensitive = append(r.sensitive, at+".source")
 	}
 }
 
@@ -177,19 +217,6 @@ func (r *reader) dockerMounts(get func(string) node) []policy.Mount {
 	}
 	r.places["mounts"] = volumes.path
 	var out []policy.Mount
-	add := func(n node, m policy.Mount, source, kind node) {
-		at := fmt.Sprintf("mounts[%d]", len(out))
-		r.places[at] = n.path
-		if n.isUnknown() || kind.isUnknown() || source.isUnknown() {
-			r.note(at+".source", node{unknown: true, path: source.path})
-			r.note(at+".type", node{unknown: true, path: n.path})
-		}
-		r.places[at+".source"] = source.path
-		if source.isSecret() {
-			r.sensitive = append(r.sensitive, at+".source")
-		}
-		out = append(out, m)
-	}
 	for _, v := range elements(volumes) {
 		host, name := v.get("host_path"), v.get("volume_name")
 		m := policy.Mount{Type: new("volume"), Source: textOf(name), Target: textOf(v.get("container_path")), ReadOnly: new(v.get("read_only").bool())}
@@ -201,8 +228,20 @@ func (r *reader) dockerMounts(get func(string) node) []policy.Mount {
 		if from := v.get("from_container"); from.isUnknown() || from.str() != "" {
 			kind = node{unknown: true} // whatever the other one has
 		}
-		add(v, m, source, kind)
+		r.mount(len(out), v, source, kind)
+		out = append(out, m)
 	}
+	out = r.mountBlocks(mounts, out)
+	for _, target := range tmpfs.keys() {
+		r.mount(len(out), tmpfs.get(target), node{}, node{})
+		out = append(out, policy.Mount{Type: new("tmpfs"), Target: &target})
+	}
+	return out
+}
+
+// mountBlocks adds the mounts of blocks "mounts", which containers and services
+// have alike.
+func (r *reader) mountBlocks(mounts node, out []policy.Mount) []policy.Mount {
 	for _, v := range elements(mounts) {
 		m := policy.Mount{
 			Type: textOf(v.get("type")), Source: textOf(v.get("source")), Target: textOf(v.get("target")), ReadOnly: new(v.get("read_only").bool()),
@@ -221,10 +260,8 @@ func (r *reader) dockerMounts(get func(string) node) []policy.Mount {
 			m.Type, m.Source, source = new("bind"), textOf(device), device
 		}
 		r.places[fmt.Sprintf("mounts[%d].propagation", len(out))] = propagation.path
-		add(v, m, source, kind)
-	}
-	for _, target := range tmpfs.keys() {
-		add(tmpfs.get(target), policy.Mount{Type: new("tmpfs"), Target: &target}, node{}, node{})
+		r.mount(len(out), v, source, kind)
+		out = append(out, m)
 	}
 	return out
 }

@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -48,8 +46,16 @@ type Seen struct {
 	Known   int            // of a type that is judged
 	Deleted int            // of those, the ones that only go away, which nobody judges
 	Judged  int
-	Partial bool     // resources of the configuration are not among them
-	Notes   []string // what else a reviewer must know
+	Skipped map[string]int // what is made, and was not judged, by type
+	Partial bool           // resources of the configuration are not among them
+	Notes   []string       // what else a reviewer must know
+}
+
+func (s *Seen) skip(kind string) {
+	if s.Skipped == nil {
+		s.Skipped = map[string]int{}
+	}
+	s.Skipped[kind]++
 }
 
 func (s *Seen) count(kind string, known bool) {
@@ -85,7 +91,6 @@ func Open(ctx context.Context, name string, opts Options) (*Plan, error) {
 		if absent := p.source.absent; len(absent) > 0 {
 			slices.Sort(absent)
 			p.seen.Partial = true
-			p.seen.Notes = append(p.seen.Notes, fmt.Sprintf("modules that are not here are not judged, as before terraform init: %s", strings.Join(absent, ", ")))
 		}
 		return p, nil
 	}
@@ -191,18 +196,7 @@ func (s Seen) Nothing() error {
 	}
 	what := "no resources at all"
 	if s.Changes > 0 {
-		var kinds []string
-		for _, k := range slices.Sorted(maps.Keys(s.Types)) {
-			shown := k
-			if !isName(k) {
-				shown = strconv.QuoteToASCII(k) // nobody has checked what a plan says
-			}
-			kinds = append(kinds, fmt.Sprintf("%s (%d)", shown, s.Types[k]))
-		}
-		if len(kinds) > 12 {
-			kinds = append(kinds[:12], fmt.Sprintf("and %d other types", len(kinds)-12))
-		}
-		what = fmt.Sprintf("%d resources, none of which is a sandbox: %s", s.Changes, strings.Join(kinds, ", "))
+		what = fmt.Sprintf("%d resources, none of which is a sandbox: %s", s.Changes, typeList(s.Types))
 	}
 	return &driver.Error{Code: driver.CodeInvalid, Op: "check", Err: errors.New("nothing was judged: there are " + what),
 		Hint: "check the plan of the configuration that has the sandboxes, and only that one"}

@@ -22,6 +22,9 @@ type Item struct {
 	// Problem is what keeps a part of it from being read. What cannot be
 	// judged does not pass.
 	Problem error
+	// Opaque says what is not known of it, and why: it has no parts, and is not
+	// decided. "" is a resource that can be read.
+	Opaque string
 
 	// Weakens is where the configuration under review weakens the policy that
 	// the provider would judge it by. The review's own policy is not weakened
@@ -43,8 +46,8 @@ type Weakening struct {
 // Part is one question to the policy.
 type Part struct {
 	Input policy.Input
-	// Only keeps the findings whose path begins with this word, and of those
-	// only what is certain: the rest of the input was not asked about.
+	// Only keeps the findings whose path begins with this word: the rest of the
+	// input was not asked about.
 	Only string
 
 	places map[string][]any // attribute paths by field in the policy's words
@@ -53,7 +56,7 @@ type Part struct {
 
 // Keep reports whether a finding of this part counts.
 func (p Part) Keep(f sandbox.Finding) bool {
-	return p.Only == "" || f.Effect == sandbox.Failed || f.Effect != sandbox.Unknown && strings.HasPrefix(f.Path, p.Only)
+	return p.Only == "" || f.Effect == sandbox.Failed || strings.HasPrefix(f.Path, p.Only)
 }
 
 // Redact takes the resource's sensitive values out of s.

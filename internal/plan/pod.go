@@ -57,78 +57,35 @@ func camel(name string) string {
 	return strings.Join(words, "")
 }
 
-// podOf finds the pod in a resource of the provider for Kubernetes; ok is
-// false for what describes none.
-func podOf(kind string, root node) (p pod, ok bool) {
-	kind = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(kind, "kubernetes_"), "_v1"), "_v1beta1")
-	if kind == "manifest" {
-		return podIn(root.get("manifest"))
-	}
-	p = pod{restart: "always"}
+// podOf finds the pod in a resource of the provider for Kubernetes.
+func podOf(kind string, root node) pod {
+	p := pod{restart: "always"}
 	outer := first(root.get("spec"))
-	switch kind {
+	switch strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(kind, "kubernetes_"), "_v1"), "_v1beta1") {
 	case "pod":
 		p.meta, p.spec = first(root.get("metadata")), outer
-		return p, true
+		return p
 	case "cron_job":
 		outer = first(first(outer.get("job_template")).get("spec"))
 		p.deadline = outer.get("active_deadline_seconds")
 	case "job":
 		p.deadline = outer.get("active_deadline_seconds")
-	case "deployment", "stateful_set", "daemonset", "daemon_set", "replication_controller":
-	default:
-		return p, false
 	}
 	template := first(outer.get("template"))
 	p.meta, p.spec = first(template.get("metadata")), first(template.get("spec"))
-	return p, true
-}
-
-// podIn finds the pod in a manifest. One whose kind is not known yet is taken
-// for a pod of which nothing is known.
-func podIn(m node) (pod, bool) {
-	p := pod{manifest: true, restart: "always"}
-	if m.isUnknown() || m.get("kind").isUnknown() {
-		p.spec = node{unknown: true, path: m.path}
-		return p, true
-	}
-	spec := m.get("spec")
-	switch m.get("kind").str() {
-	case "Pod":
-		p.meta, p.spec = m.get("metadata"), spec
-		return p, true
-	case "CronJob":
-		spec = spec.get("jobTemplate").get("spec")
-		p.deadline = spec.get("activeDeadlineSeconds")
-	case "Job":
-		p.deadline = spec.get("activeDeadlineSeconds")
-	case "Sandbox", "SandboxTemplate": // agents.x-k8s.io
-		t := spec.get("podTemplate")
-		p.meta, p.spec = t.get("metadata"), t.get("spec")
-		return p, true
-	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController":
-	default:
-		return p, false
-	}
-	p.meta, p.spec = spec.get("template").get("metadata"), spec.get("template").get("spec")
-	return p, true
+	return p
 }
 
 // parts are the containers of the pod, those that prepare it included.
 func (p pod) parts(errs *reader) []Part {
 	var out []Part
-	for _, name := range []string{"container", "init_container"} {
+	for _, name := range []string{"container", "init_container", "ephemeral_container"} {
 		list := p.many(p.spec, name)
 		if p.spec.isUnknown() && len(out) > 0 {
 			break // it was said of the whole
 		}
 		if list.isUnknown() || p.spec.isUnknown() {
-			r := newReader()
-			r.top = list.path
-			r.unknown = []string{
-				"image", "resources", "network", "env", "labels", "process", "mounts", "restart", "service_account_token", "command", "lifetime_seconds",
-			}
-			out = append(out, r.part(policy.KindContainer, others("kubernetes")))
+			out = append(out, unknownContainer("kubernetes", list.path))
 			continue
 		}
 		for _, c := range blocks(list) {
@@ -225,6 +182,23 @@ func (p pod) process(r *reader, c node) policy.Process {
 		out.NoNewPrivileges = new(!*escalate)
 	}
 	out.CapAdd, out.CapDrop = r.capabilities(p.block(own, "capabilities"))
+	labels := p.one(own, "se_linux_options")
+	if labels.isNull() {
+		labels = p.one(whole, "se_linux_options")
+	}
+	if r.any("process.selinux", labels) && unconfinedType(labels.get("type").str()) {
+		out.SELinux = new("unconfined")
+	}
+	windows := p.get(p.one(own, "windows_options"), "host_process")
+	if windows.isNull() {
+		windows = p.get(p.one(whole, "windows_options"), "host_process")
+	}
+	if r.note("process.privileged", windows) && windows.bool() {
+		out.Privileged = new(true) // it runs on the host itself
+	} else if !windows.isUnknown() {
+		r.places["process.privileged"] = p.get(own, "privileged").path
+	}
+	out.Devices = p.devices(r, c)
 	out.Seccomp = p.profile(r, "process.seccomp", own, whole, "seccomp_profile")
 	out.AppArmor = p.profile(r, "process.apparmor", own, whole, "app_armor_profile")
 	mount := p.get(own, "proc_mount")
@@ -246,6 +220,33 @@ func (p pod) process(r *reader, c node) policy.Process {
 			r.places[fmt.Sprintf("process.sysctls[%d]", i)] = s.path
 			out.Sysctls = append(out.Sysctls, s.get("name").str())
 		}
+	}
+	return out
+}
+
+// devices are what a container gets beside files: disks as they are, and what
+// plugins of the node hand out, whose names have a domain.
+func (p pod) devices(r *reader, c node) []string {
+	disks, resources := p.many(c, "volume_device"), first(c.get("resources").settled())
+	limits, claims := resources.get("limits").settled(), resources.get("claims")
+	if !r.any("process.devices", disks, limits, claims) {
+		return nil
+	}
+	var out []string
+	add := func(name string, n node) {
+		r.places[fmt.Sprintf("process.devices[%d]", len(out))] = n.path
+		out = append(out, name)
+	}
+	for _, d := range blocks(disks) {
+		add("the disk "+d.get("name").str(), d)
+	}
+	for _, name := range limits.keys() {
+		if strings.Contains(name, "/") {
+			add(name, limits.get(name))
+		}
+	}
+	for _, claim := range blocks(claims) {
+		add("the claim "+claim.get("name").str(), claim)
 	}
 	return out
 }

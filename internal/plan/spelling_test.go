@@ -100,15 +100,20 @@ func TestAPlanIsNotBelievedWhatItsValuesDeny(t *testing.T) {
 
 func TestAModuleThatIsNotHereIsToldOf(t *testing.T) {
 	t.Parallel()
-	_, seen := read(t, write(t, map[string]string{"main.tf": `
+	items, seen := read(t, write(t, map[string]string{"main.tf": `
 module "far" { source = "git::https://example.com/x.git" }
 module "gone" { source = "./gone" }
 resource "docker_container" "c" {
   name  = "c"
   image = "busybox"
 }`}), Options{})
-	if !seen.Partial || !strings.Contains(strings.Join(seen.Notes, "\n"), "far, gone") {
-		t.Errorf("got %+v", seen)
+	if !seen.Partial || len(items) != 3 {
+		t.Fatalf("got %+v of %+v", items, seen)
+	}
+	for i, want := range []string{"module.far", "module.gone"} {
+		if got := items[i]; got.Address != want || got.Opaque == "" || got.Place(Part{}, "").Line != i+2 {
+			t.Errorf("got %+v at %+v", got, got.Place(Part{}, ""))
+		}
 	}
 }
 

@@ -34,6 +34,9 @@ func (r *Report) GitHub(to io.Writer) error {
 		}
 		fmt.Fprintf(w, "::%s %stitle=%s::%s\n", level, at, property(f.Rule+": "+line(f.Title)), data(strings.TrimPrefix(line(f.Address)+": ", ": ")+sentence(f)))
 	}
+	for _, n := range r.Seen.Remarks() {
+		fmt.Fprintf(w, "::notice title=sandboxio::%s\n", data(line(n)))
+	}
 	fmt.Fprintf(w, "%s\n", data(r.Summary()))
 	return w.Flush()
 }

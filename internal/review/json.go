@@ -56,6 +56,8 @@ type document struct {
 	Rules    []string         `json:"rules"` // that ran
 	Judged   int              `json:"judged"`
 	Deleted  int              `json:"deleted"`
+	Skipped  map[string]int   `json:"not_judged"` // how many of each type are made, and were not judged
+	Partial  bool             `json:"partial"`    // resources of the configuration are not in the plan
 	Notes    []string         `json:"notes"`
 	Findings []entry          `json:"findings"`
 }
@@ -63,8 +65,8 @@ type document struct {
 // JSON writes the report as one document.
 func (r *Report) JSON(w io.Writer) error {
 	d := document{
-		Schema: Schema, Decision: r.Decision, Policy: r.Policy, Rules: []string{}, Judged: r.Seen.Judged, Deleted: r.Seen.Deleted,
-		Notes: append([]string{}, r.Seen.Notes...), Findings: []entry{},
+		Schema: Schema, Decision: r.Decision, Policy: r.Policy, Rules: []string{}, Judged: r.Seen.Judged, Deleted: r.Seen.Deleted, Skipped: r.notJudged(), Partial: r.Seen.Partial,
+		Notes: append([]string{}, r.Seen.Remarks()...), Findings: []entry{},
 	}
 	for _, rule := range r.Rules {
 		d.Rules = append(d.Rules, rule.ID)

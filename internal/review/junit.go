@@ -46,11 +46,15 @@ type (
 
 // JUnit writes a test suite for each resource with findings, a test case for
 // each finding, and one case that stands for all that was found good. What
-// only warns passes, with the warning as its output; what is not decided is
-// skipped.
+// only warns passes, with the warning as its output; what is not decided, and
+// what was not judged, is skipped.
 func (r *Report) JUnit(w io.Writer) error {
 	all := junitSuites{Name: "sandboxio policy check"}
 	summary := junitSuite{Name: "sandboxio", Cases: []junitCase{{Name: r.Summary(), Class: "sandboxio"}}}
+	for _, n := range r.Seen.Remarks() {
+		summary.Cases = append(summary.Cases, junitCase{Name: line(n), Class: "sandboxio", Skipped: &junitFailure{Message: line(n)}})
+		summary.Skipped++
+	}
 	all.Suites = append(all.Suites, summary)
 	for _, f := range r.Findings {
 		if n := len(all.Suites); n == 1 || all.Suites[n-1].Name != f.suite() {

@@ -61,7 +61,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	if known, waived := r.silent(); known+waived > 0 {
 		fmt.Fprintf(&b, "\n%s waived, %d in the baseline.\n", count(waived, "finding"), known)
 	}
-	for _, n := range r.Seen.Notes {
+	for _, n := range r.Seen.Remarks() {
 		fmt.Fprintf(&b, "\nNote: %s.\n", cell(n))
 	}
 	_, err := io.WriteString(w, b.String())

@@ -91,6 +91,14 @@ func (r *Report) silent() (known, waived int) {
 	return known, waived
 }
 
+// notJudged are the types that were not judged, with how many there are of each.
+func (r *Report) notJudged() map[string]int {
+	if r.Seen.Skipped == nil {
+		return map[string]int{}
+	}
+	return r.Seen.Skipped
+}
+
 // Summary is one line.
 func (r *Report) Summary() string {
 	var s strings.Builder

@@ -130,6 +130,9 @@ func Run(ctx context.Context, p *plan.Plan, e *policy.Engine, o Options) (*Repor
 	together(r.Findings)
 	r.Findings = append(r.Findings, last...)
 	r.Seen = p.Seen()
+	if r.Seen.Partial && rank(r.Decision) > rank(sandbox.Unknown) {
+		r.Decision = sandbox.Unknown // what is missing is not decided
+	}
 	for _, info := range e.Rules() {
 		if ran[info.ID] {
 			r.Rules = append(r.Rules, info)
@@ -189,6 +192,15 @@ func judge(ctx context.Context, p *plan.Plan, e *policy.Engine, item plan.Item, 
 					Path: w.Field, Remediation: info.Remediation, Page: info.Page})
 			}
 		}
+	}
+	if item.Opaque != "" {
+		for _, info := range e.Rules() {
+			if info.ID == unreadable {
+				add(plan.Part{}, sandbox.Finding{Rule: info.ID, Title: info.Title, Severity: info.Severity, Effect: sandbox.Unknown, Message: item.Opaque,
+					Remediation: info.Remediation, Page: info.Page})
+			}
+		}
+		return a
 	}
 	if item.Problem != nil {
 		failed(item.Parts[0], item.Problem)

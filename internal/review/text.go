@@ -46,7 +46,7 @@ func (r *Report) Text(to io.Writer, s Style) error {
 	if last != "\x00" {
 		fmt.Fprintln(w)
 	}
-	for _, n := range r.Seen.Notes {
+	for _, n := range r.Seen.Remarks() {
 		fmt.Fprintf(w, "Note: %s\n", line(n))
 	}
 	if r.Seen.Deleted > 0 {

@@ -18,6 +18,8 @@
 #       section: "5.22"
 #     - document: "Kubernetes Pod Security Standards, restricted"
 #       section: "Seccomp"
+#     - document: "Kubernetes Pod Security Standards, baseline"
+#       section: "SELinux"
 #     - document: "Firecracker production host setup"
 #       section: "Seccomp"
 #     - document: "Trivy checks"

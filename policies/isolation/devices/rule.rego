@@ -3,7 +3,7 @@
 # title: No devices of the host
 # description: >-
 #   Every device is a driver in the host's kernel that hostile code can speak to; some, as /dev/mem, are the
-#   host itself.
+#   host itself. A disk that a pod gets as a block device counts, and so does what a device plugin hands out.
 # custom:
 #   id: SBX-ISO-009
 #   severity: high

@@ -2,7 +2,8 @@
 # scope: package
 # title: No setting of the kernel, no mount leaks to the host
 # description: >-
-#   Most kernel parameters are the whole host's, and a mount with shared propagation appears on the host.
+#   Most kernel parameters are the whole host's, and a mount with shared propagation appears on the host. Where its
+#   cgroups can be written to, a program moves out of its own caps.
 # custom:
 #   id: SBX-ISO-012
 #   severity: medium
@@ -23,7 +24,7 @@
 #     - document: "Trivy checks"
 #       section: "KSV-0026"
 #   remediation: >-
-#     Take the parameter out, and set the propagation to private or rslave.
+#     Take the parameter out, set the propagation to private or rslave, and take writable-cgroups out of security_opts.
 package sandboxio.isolation.host_state
 
 deny contains {"path": ["process", "sysctls", i], "message": message} if {
@@ -31,6 +32,10 @@ deny contains {"path": ["process", "sysctls", i], "message": message} if {
 	name := input.resource.process.sysctls[i]
 	not name in data.params.safe_sysctls
 	message := sprintf("%s is not known to be the container's own", [name])
+}
+
+deny contains {"path": ["process", "writable_cgroups"], "message": "it can write to what its caps are set by"} if {
+	input.resource.process.writable_cgroups == true
 }
 
 deny contains {"path": ["mounts", i, "propagation"], "message": "what is mounted inside appears on the host"} if {

@@ -12,6 +12,11 @@ test_fail_sysctl if {
 	found == {["process", "sysctls", 0]}
 }
 
+test_fail_cgroups if {
+	found := {f.path | some f in rule.deny} with input as {"resource": {"process": {"sysctls": [], "writable_cgroups": true}, "mounts": []}}
+	found == {["process", "writable_cgroups"]}
+}
+
 test_fail_shared if {
 	found := {f.path | some f in rule.deny} with input as {"resource": {"process": {"sysctls": []}, "mounts": [{"propagation": "rshared"}]}}
 	found == {["mounts", 0, "propagation"]}
