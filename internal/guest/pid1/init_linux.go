@@ -39,6 +39,7 @@ type guest struct {
 	latest     time.Time // beyond which the deadline is not moved
 	configured bool
 	env        [][2]string // the sandbox's
+	door       *door       // nil while programs cannot connect to anything
 	running    map[*execution]struct{}
 }
 

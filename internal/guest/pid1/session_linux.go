@@ -27,6 +27,7 @@ type session struct {
 	mux  *yamux.Session
 	out  *wire.Joiner  // what mux writes to
 	over chan struct{} // closed when the connection is
+	owns bool          // it is the owner's
 
 	mu    sync.Mutex
 	data  map[uint64]chan *yamux.Stream // by token, until its exec takes it
@@ -67,7 +68,7 @@ func (g *guest) talk(conn io.ReadWriteCloser) {
 		_ = conn.Close()
 		return
 	}
-	s := &session{g: g, mux: mux, out: out, over: make(chan struct{}), data: map[uint64]chan *yamux.Stream{}, marks: map[uint32]bool{}}
+	s := &session{g: g, mux: mux, out: out, over: make(chan struct{}), owns: conn == g.owner, data: map[uint64]chan *yamux.Stream{}, marks: map[uint32]bool{}}
 	go s.streams()
 	lost := heard.silence(mux.CloseChan())
 	close(s.over)
@@ -129,6 +130,10 @@ func (s *session) stream(stream *yamux.Stream) {
 	case wire.OpExtend:
 		var m wire.Extend
 		perform(stream, &m, func() { answer(stream, s.g.extend(m.Deadline)) })
+	case wire.OpListen:
+		perform(stream, &wire.Empty{}, func() { answer(stream, s.listen()) })
+	case wire.OpTunnel:
+		perform(stream, &wire.Empty{}, func() { s.tunnel(stream) })
 	default:
 		answer(stream, &wire.Failure{Code: "internal", Text: "no such operation"})
 		finish(stream)

@@ -15,6 +15,8 @@ const (
 	OpFiles  Op = 5 // FileRequest; the rest is between the host and the helper
 	OpEnd    Op = 6 // Empty; the guest ends the sandbox
 	OpExtend Op = 7 // Extend; then one Event
+	OpListen Op = 8 // Empty; then one Event: programs inside can connect to ProxyPort
+	OpTunnel Op = 9 // Empty; then a Started once a program connected, and its bytes
 )
 
 // Empty has nothing to say.
