@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
 // Denial is a request that was refused. It never holds payload: no path, no
@@ -18,6 +20,11 @@ type Denial struct {
 	Count  int        `json:"count"`
 	First  time.Time  `json:"first,omitzero"`
 	Last   time.Time  `json:"last,omitzero"`
+}
+
+// Driver is d in the words of package driver.
+func (d Denial) Driver() driver.Denial {
+	return driver.Denial{Host: d.Host, Addr: d.Addr, Port: d.Port, Reason: string(d.Reason), Count: d.Count, First: d.First, Last: d.Last}
 }
 
 func (d Denial) compare(other Denial) int {

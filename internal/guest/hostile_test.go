@@ -175,6 +175,14 @@ func everything(c *Client, each time.Duration) (bad []string) {
 		_, err = p.Wait(ctx)
 		return errors.Join(err, p.Kill(ctx))
 	})
+	call("listen", func(ctx context.Context) error {
+		return c.Listen(ctx, func(ctx context.Context, conn net.Conn) {
+			_ = conn.SetDeadline(time.Now().Add(each))
+			_, _ = conn.Write(make([]byte, 1000))
+			_, _ = io.CopyN(io.Discard, conn, 1<<20)
+			_ = conn.(interface{ CloseWrite() error }).CloseWrite()
+		})
+	})
 	call("extend", func(ctx context.Context) error { return c.Extend(ctx, time.Now().Add(time.Hour)) })
 	f := c.Files()
 	call("stat", func(ctx context.Context) error {

@@ -69,11 +69,13 @@ func (i Info) Supports(spec Spec) error {
 	need(CanExtend, "max_lifetime", spec.LongestLife() > spec.Lifetime, "leave max_lifetime out, or choose another backend")
 	need(CanMultiTenant, "multi_tenant", spec.MultiTenant, "leave multi_tenant out, or choose another backend")
 	need(CanExpose, "network.expose", len(spec.Network.Expose) > 0, "remove the exposed ports, or choose another backend")
+	transparent := spec.Network.Mode == Transparent
+	need(CanEgressProxy, "network.mode", !transparent && len(spec.Network.Egress) > 0, `set mode to "transparent", or choose another backend`)
 	need(CanLearn, "network.learn", spec.Network.Learn, "leave learn out, or choose another backend")
 	for n, r := range spec.Network.Egress {
 		at := fmt.Sprintf("network.egress[%d]", n)
-		need(CanEgressHost, at+".host", r.Host != "", "remove the rule, or choose another backend")
-		need(CanEgressCIDR, at+".cidr", r.Host == "", "remove the rule, or choose another backend")
+		need(CanEgressHost, at+".host", transparent && r.Host != "", "remove the rule, or choose another backend")
+		need(CanEgressCIDR, at+".cidr", transparent && r.Host == "", "remove the rule, or choose another backend")
 	}
 	if !i.Isolation.Satisfies(spec.Isolation) {
 		errs = append(errs, &Error{Code: CodeUnsupported, Backend: i.Name, Field: "isolation", Hint: "lower the floor, or choose a backend that reaches it",

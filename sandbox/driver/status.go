@@ -27,12 +27,13 @@ const (
 	CanAttach      Capability = "attach"       // join a sandbox from another process
 	CanCompat      Capability = "compat"       // Profile Compat
 	CanDetach      Capability = "detach"       // Spec.Detached
-	CanEgressCIDR  Capability = "egress.cidr"  // rules with a Prefix
-	CanEgressHost  Capability = "egress.host"  // rules with a Host
+	CanEgressCIDR  Capability = "egress.cidr"  // rules with a Prefix, in mode Transparent
+	CanEgressHost  Capability = "egress.host"  // rules with a Host, in mode Transparent
+	CanEgressProxy Capability = "egress.proxy" // rules of either kind, in mode Proxy
 	CanExpose      Capability = "expose"       // Network.Expose
 	CanExtend      Capability = "extend"       // Extender
 	CanFiles       Capability = "files"        // Sandbox.Files
-	CanLearn       Capability = "egress.learn" // Network.Learn
+	CanLearn       Capability = "egress.learn" // Denier and Network.Learn
 	CanList        Capability = "list"         // List and Clock
 	CanMultiTenant Capability = "multi-tenant" // Spec.MultiTenant
 	CanReportOOM   Capability = "oom"          // Exit.OOM is never nil
@@ -42,7 +43,7 @@ const (
 
 // Capabilities lists every capability there is, sorted.
 func Capabilities() []Capability {
-	return []Capability{CanAttach, CanCompat, CanDetach, CanEgressCIDR, CanEgressHost, CanLearn, CanExpose, CanExtend,
+	return []Capability{CanAttach, CanCompat, CanDetach, CanEgressCIDR, CanEgressHost, CanLearn, CanEgressProxy, CanExpose, CanExtend,
 		CanFiles, CanList, CanMultiTenant, CanReportOOM, CanSchedule, CanStrict}
 }
 

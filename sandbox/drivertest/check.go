@@ -43,7 +43,7 @@ func (c Check) Applies(info driver.Info) bool {
 // over is asked last.
 func Checks() []Check {
 	return slices.Concat(lifecycle, ending, cancellation, exec, trees, streams, pipes, environment, variables, files, places, archives,
-		network, caps, strict, labels, finding, joining, extending, abilities, runs, code, records, plans, honesty, last)
+		network, proxies, caps, strict, labels, finding, joining, extending, abilities, runs, code, records, plans, honesty, last)
 }
 
 // ErrSkipped is the error of a check that lacks what it needs.

@@ -105,6 +105,8 @@ func TestWhatCannotBeLookedAtIsSkipped(t *testing.T) {
 			"egress.cidr: a rule opens its range and ports, and nothing else",
 			"egress.cidr: a rule opens nothing to the neighbour",
 			"egress.host: a rule opens its host and ports, not the raw address",
+			"egress.proxy: a rule opens its range and ports, to who uses the proxy",
+			"egress.proxy: without rules there is no proxy, whatever the mode",
 			"isolation: code on the host's own kernel is called no more than a container",
 			"last: nothing is left",
 		} {

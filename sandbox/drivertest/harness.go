@@ -32,6 +32,11 @@ type Harness struct {
 	// Canary is a place on the network that is alive.
 	Canary Canary
 
+	// Near is a place that the process of the sandbox's owner reaches, from
+	// which mode Proxy goes out. The zero value is a listener of the suite's
+	// own, on loopback.
+	Near Canary
+
 	// Leftovers looks past the driver for everything that carries Owner and is
 	// left at the provider (sandboxes, volumes, networks, helpers), one line
 	// each. It is asked last, until it is empty or ten seconds have passed.
@@ -97,6 +102,7 @@ const (
 	Link       Probe = "link"         // TARGET FILE
 	Fifo       Probe = "fifo"         // FILE
 	Fetch      Probe = "fetch"        // HOST:PORT: what is read from it; exits 7 when it cannot be reached
+	Proxied    Probe = "proxied"      // HOST:PORT: what is read from it through the proxy that HTTP_PROXY names; exits 7 when it cannot be reached
 	Resolve    Probe = "resolve"      // NAME; exits 6 when there is no such name
 	Fork       Probe = "fork"         // N: try so many processes at once, print how many there were
 	Hog        Probe = "hog"          // MIB: hold so much memory, then print "held"
@@ -112,7 +118,7 @@ const (
 // Probes lists every probe that has a program, for who writes a table.
 func Probes() []Probe {
 	return []Probe{Args, Getenv, Environ, Hash, Pwd, Exit, Raise, Swallow, Copy, Both, Bytes, Flood, Count, Hang, Stubborn, Deaf, Beat, Daemon, Jobs, Leave,
-		Write, Link, Fifo, Fetch, Resolve, Fork, Hog, Fill, Burn, Status, Cmdlines, Kernel}
+		Write, Link, Fifo, Fetch, Proxied, Resolve, Fork, Hog, Fill, Burn, Status, Cmdlines, Kernel}
 }
 
 // Programs says each probe as the head of an argv; its arguments follow. A

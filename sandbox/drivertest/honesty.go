@@ -146,11 +146,12 @@ var honesty = []Check{
 	})},
 	{Name: "capabilities: optional methods exist exactly where they are declared", Func: inside(func(t *trial, s driver.Sandbox) error {
 		_, extender := driver.As[driver.Extender](s)
+		_, denier := driver.As[driver.Denier](s)
 		_, scheduler := driver.As[driver.Scheduler](t.b)
 		_, clock := driver.As[driver.Clock](t.b)
 		info := t.b.Info()
-		if extender != info.Can(driver.CanExtend) || scheduler != info.Can(driver.CanSchedule) || !clock && info.Can(driver.CanList) {
-			return fmt.Errorf("implemented: Extender %v, Scheduler %v, Clock %v; declared: %q", extender, scheduler, clock, info.Capabilities)
+		if extender != info.Can(driver.CanExtend) || denier != info.Can(driver.CanLearn) || scheduler != info.Can(driver.CanSchedule) || !clock && info.Can(driver.CanList) {
+			return fmt.Errorf("implemented: Extender %v, Denier %v, Scheduler %v, Clock %v; declared: %q", extender, denier, scheduler, clock, info.Capabilities)
 		}
 		return nil
 	})},

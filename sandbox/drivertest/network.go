@@ -199,8 +199,11 @@ var network = []Check{
 	refused(driver.CanEgressHost, "network.egress[0]", func(s *driver.Spec) {
 		s.Network.Egress = []driver.Rule{{Host: "example.com", Ports: []uint16{443}}}
 	}),
+	refused(driver.CanEgressProxy, "network.mode", func(s *driver.Spec) {
+		s.Network = driver.Network{Mode: driver.Proxy, Egress: []driver.Rule{{Host: "example.com", Ports: []uint16{443}}}}
+	}),
 	unprovable(driver.CanExpose), refused(driver.CanExpose, "network.expose", func(s *driver.Spec) { s.Network.Expose = []uint16{8080} }),
-	unprovable(driver.CanLearn), refused(driver.CanLearn, "network.learn", func(s *driver.Spec) { s.Network.Learn = true }),
+	refused(driver.CanLearn, "network.learn", func(s *driver.Spec) { s.Network.Learn = true }),
 }
 
 // refused is the check that an order for an undeclared capability is refused

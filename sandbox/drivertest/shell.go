@@ -29,6 +29,7 @@ func Shell() Programs {
 		Link:     {"ln", "-s", "--"},
 		Fifo:     {"mkfifo", "--"},
 		Fetch:    py(fetch),
+		Proxied:  py(proxied),
 		Resolve: py("import socket, sys\n" +
 			"try: socket.getaddrinfo(sys.argv[1].encode(), 80)\n" +
 			"except OSError as e: print(e); sys.exit(6)"),
@@ -84,6 +85,30 @@ for s in range(1, signal.NSIG):
 print('ready', flush=True)
 end = time.monotonic() + 1000
 while time.monotonic() < end: time.sleep(1)
+`
+
+// What comes before the empty line is the proxy's, and says whether it lets
+// through what comes after.
+const proxied = `import os, socket, sys, urllib.parse
+to = sys.argv[1]
+try:
+    at = urllib.parse.urlsplit(os.environ['HTTP_PROXY'])
+    s = socket.create_connection((at.hostname, at.port), 5)
+    s.sendall(('CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n' % (to, to)).encode())
+    s.settimeout(15)
+    b = b''
+    while b'\r\n\r\n' not in b:
+        got = s.recv(4096)
+        if not got: raise OSError('the proxy hung up')
+        b += got
+    if b' 200 ' not in b.split(b'\r\n', 1)[0]: raise OSError(b.decode('latin-1'))
+    b = b.split(b'\r\n\r\n', 1)[1]
+    while not b:
+        b = s.recv(4096)
+        if not b: raise OSError('nothing came')
+except (KeyError, OSError) as e:
+    print(e, file=sys.stderr); sys.exit(7)
+sys.stdout.buffer.write(b)
 `
 
 const fetch = `import socket, sys

@@ -48,7 +48,7 @@ func (b *backend) Info() driver.Info {
 	return driver.Info{
 		Name: name,
 		Capabilities: []driver.Capability{driver.CanAttach, driver.CanCompat, driver.CanDetach, driver.CanEgressCIDR, driver.CanEgressHost,
-			driver.CanExtend, driver.CanFiles, driver.CanList, driver.CanReportOOM, driver.CanSchedule, driver.CanStrict},
+			driver.CanLearn, driver.CanEgressProxy, driver.CanExtend, driver.CanFiles, driver.CanList, driver.CanReportOOM, driver.CanSchedule, driver.CanStrict},
 		Isolation:    driver.Unverified,
 		DefaultImage: image,
 		Simulated:    true,
@@ -61,7 +61,7 @@ func (b *backend) Check(spec driver.Spec) (driver.Plan, error) {
 		_, err := driver.ParseImage(spec.Image)
 		errs = append(errs, err)
 	}
-	if spec.Detached && spec.Network.Mode == driver.Proxy && len(spec.Network.Egress) > 0 {
+	if spec.Detached && spec.Network.Mode == driver.Proxy && (len(spec.Network.Egress) > 0 || spec.Network.Learn) {
 		errs = append(errs, driver.Unsupported("network.mode", "a detached sandbox has no owner to run the proxy", `set mode to "transparent"`))
 	}
 	if err := driver.Join(errs...); err != nil {

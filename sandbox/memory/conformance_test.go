@@ -16,15 +16,17 @@ import (
 func harness(world *memory.World) drivertest.Harness {
 	canary := netip.MustParseAddrPort("203.0.113.7:8443")
 	world.Serve("canary.example", canary)
+	control := func(context.Context) error {
+		if !world.Answers(canary) {
+			return errors.New("no answer")
+		}
+		return nil
+	}
 	return drivertest.Harness{
-		Open:     func(context.Context) (driver.Backend, error) { return memory.Open(memory.Options{World: world}), nil },
-		Programs: drivertest.Direct(),
-		Canary: drivertest.Canary{Addr: canary.String(), Host: "canary.example:8443", Control: func(context.Context) error {
-			if !world.Answers(canary) {
-				return errors.New("no answer")
-			}
-			return nil
-		}},
+		Open:      func(context.Context) (driver.Backend, error) { return memory.Open(memory.Options{World: world}), nil },
+		Programs:  drivertest.Direct(),
+		Canary:    drivertest.Canary{Addr: canary.String(), Host: "canary.example:8443", Control: control},
+		Near:      drivertest.Canary{Addr: canary.String(), Control: control},
 		Leftovers: func(context.Context) ([]string, error) { return world.Leftovers(), nil },
 		Kernel:    func(context.Context) (string, error) { return memory.Kernel(), nil },
 	}

@@ -19,7 +19,8 @@
 //	spawn-daemon FILE, spawn-job FILE        leave something behind,
 //	beat FILE, leave                         or are left
 //	write FILE, link TARGET FILE, fifo FILE  change files
-//	fetch HOST:PORT, resolve NAME            ask the network policy
+//	fetch HOST:PORT, resolve NAME,           ask the network policy,
+//	proxied HOST:PORT                        the proxy of mode proxy
 //	fork N, hog MIB, fill FILE MIB, burn     run into a cap
 //	status, kernel                           describe themselves
 //

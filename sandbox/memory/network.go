@@ -1,16 +1,27 @@
 package memory
 
 import (
+	"cmp"
+	"context"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
 // resolve gives the address of a name that the policy lets the sandbox ask
-// for.
+// for. In mode proxy there is no name service inside.
 func (b *box) resolve(host string) (netip.Addr, bool) {
+	if b.spec.Network.Mode == driver.Proxy {
+		return netip.Addr{}, false
+	}
+	return b.lookUp(host)
+}
+
+// lookUp is resolve, wherever it is asked.
+func (b *box) lookUp(host string) (netip.Addr, bool) {
 	name, err := driver.CanonicalHost(host)
 	if err != nil || !slices.ContainsFunc(b.spec.Network.Egress, func(r driver.Rule) bool { return hostMatches(r, name) }) {
 		return netip.Addr{}, false
@@ -21,20 +32,65 @@ func (b *box) resolve(host string) (netip.Addr, bool) {
 	return a, ok
 }
 
-// reach reports whether the sandbox gets an answer from host and port.
-func (b *box) reach(host string, port uint16) bool {
-	rules := b.spec.Network.Egress
+// reach reports whether the sandbox gets an answer from host and port: in mode
+// proxy through the proxy alone, else without one alone. What the policy
+// refuses is counted, where there is something that counts.
+func (b *box) reach(host string, port uint16, proxied bool) bool {
+	n := b.spec.Network
+	if there := n.Mode == driver.Proxy && (len(n.Egress) > 0 || n.Learn); proxied != there {
+		return false
+	}
 	a, err := netip.ParseAddr(host)
 	allowed := false
 	if err == nil {
-		allowed = slices.ContainsFunc(rules, func(r driver.Rule) bool { return prefixMatches(r, a, port) })
+		allowed = slices.ContainsFunc(n.Egress, func(r driver.Rule) bool { return prefixMatches(r, a, port) })
 	} else if name, err := driver.CanonicalHost(host); err == nil {
 		var known bool
-		a, known = b.resolve(name)
-		allowed = known && slices.ContainsFunc(rules, func(r driver.Rule) bool { return hostMatches(r, name) && slices.Contains(r.Ports, port) }) &&
-			(driver.Classify(a) == driver.ClassPublic || slices.ContainsFunc(rules, func(r driver.Rule) bool { return prefixMatches(r, a, port) }))
+		a, known = b.lookUp(name)
+		allowed = known && slices.ContainsFunc(n.Egress, func(r driver.Rule) bool { return hostMatches(r, name) && slices.Contains(r.Ports, port) }) &&
+			(driver.Classify(a) == driver.ClassPublic || slices.ContainsFunc(n.Egress, func(r driver.Rule) bool { return prefixMatches(r, a, port) }))
+	}
+	if !allowed {
+		b.deny(host, port)
 	}
 	return allowed && b.world.Answers(netip.AddrPortFrom(a.Unmap(), port))
+}
+
+// maxDenials is how many kinds are told apart.
+const maxDenials = 1024
+
+// deny counts a refused attempt.
+func (b *box) deny(host string, port uint16) {
+	d := driver.Denial{Host: host[:min(len(host), 256)], Port: port, Reason: "host", Count: 1, First: time.Now(), Last: time.Now()}
+	if a, err := netip.ParseAddr(host); err == nil {
+		d.Host, d.Addr, d.Reason = "", a.Unmap(), "address"
+	}
+	if len(b.spec.Network.Egress) == 0 {
+		d.Reason = "no-rules"
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := slices.IndexFunc(b.denied.Told, func(k driver.Denial) bool { return k.Host == d.Host && k.Addr == d.Addr && k.Port == d.Port })
+	switch {
+	case at >= 0:
+		b.denied.Told[at].Count++
+		b.denied.Told[at].Last = d.Last
+	case len(b.denied.Told) < maxDenials:
+		b.denied.Told = append(b.denied.Told, d)
+	default:
+		b.denied.Other++
+	}
+}
+
+// Denied tells what the sandbox was refused, also after its end.
+func (s *sandbox) Denied(context.Context) (driver.Denials, error) {
+	s.box.mu.Lock()
+	defer s.box.mu.Unlock()
+	d := driver.Denials{Told: slices.Clone(s.box.denied.Told), Other: s.box.denied.Other}
+	slices.SortFunc(d.Told, func(a, b driver.Denial) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), a.Addr.Compare(b.Addr), cmp.Compare(a.Port, b.Port))
+	})
+	return d, nil
 }
 
 func hostMatches(r driver.Rule, name string) bool {

@@ -98,7 +98,8 @@ func vocabulary() map[string]program {
 			return t.node(args[1], &node{mode: fs.ModeSymlink | 0o777, link: args[0]})
 		}},
 		"fifo":     {1, func(t *task, args []string) int { return t.node(args[0], &node{mode: fs.ModeNamedPipe | 0o644}) }},
-		"fetch":    {1, fetch},
+		"fetch":    {1, func(t *task, args []string) int { return fetch(t, args[0], false) }},
+		"proxied":  {1, func(t *task, args []string) int { return fetch(t, args[0], true) }},
 		"resolve":  {1, resolve},
 		"fork":     {1, fork},
 		"hog":      {1, hog},
@@ -312,14 +313,14 @@ func spawnDaemon(t *task, args []string) int {
 	return 0
 }
 
-func fetch(t *task, args []string) int {
-	host, text, err := net.SplitHostPort(args[0])
+func fetch(t *task, addr string, proxied bool) int {
+	host, text, err := net.SplitHostPort(addr)
 	port, perr := strconv.ParseUint(text, 10, 16)
 	if err != nil || perr != nil {
-		return t.complain(2, "%q is not host and port", args[0])
+		return t.complain(2, "%q is not host and port", addr)
 	}
-	if !t.box.reach(host, uint16(port)) {
-		return t.complain(7, "no answer from %s", args[0])
+	if !t.box.reach(host, uint16(port), proxied) {
+		return t.complain(7, "no answer from %s", addr)
 	}
 	return t.out("reached\n")
 }

@@ -33,6 +33,7 @@ type box struct {
 	deadline time.Time
 	timer    *time.Timer
 	programs map[*process]bool // that run
+	denied   driver.Denials
 }
 
 var errEnded = errors.New("the sandbox has ended")

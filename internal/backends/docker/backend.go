@@ -10,6 +10,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/outlet"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -28,6 +29,7 @@ type Backend struct {
 	removeLimit, createGrace, searchLimit time.Duration
 
 	images imageCache
+	outlet outlet.Options // Protect is found at each creation
 	helper helperCheck
 }
 
@@ -48,8 +50,8 @@ func Open(_ context.Context, opts Options) (*Backend, error) {
 }
 
 func open(opts Options, env environment) *Backend {
-	caps := []driver.Capability{driver.CanAttach, driver.CanDetach, driver.CanExtend, driver.CanFiles, driver.CanList,
-		driver.CanSchedule, driver.CanStrict}
+	caps := []driver.Capability{driver.CanAttach, driver.CanDetach, driver.CanEgressProxy, driver.CanExtend, driver.CanFiles, driver.CanLearn,
+		driver.CanList, driver.CanSchedule, driver.CanStrict}
 	if promised(opts.Runtime) < driver.UserKernel { // gVisor counts no kills for want of memory
 		caps = append(caps, driver.CanReportOOM)
 	}

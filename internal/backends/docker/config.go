@@ -10,6 +10,7 @@ import (
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/outlet"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -35,7 +36,8 @@ type order struct {
 	uid      uint32
 	created  time.Time // the engine's clock
 	deadline time.Time
-	expires  time.Time // beyond which no deadline may be moved
+	expires  time.Time      // beyond which no deadline may be moved
+	outlet   *outlet.Outlet // nil but in mode proxy
 }
 
 func (o order) name() string { return containerName(o.spec.Token, o.deadline) }

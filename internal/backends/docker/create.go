@@ -77,6 +77,9 @@ func (b *Backend) prepare(ctx context.Context, cli *client.Client, spec driver.S
 	if o.disk, err = divide(spec.Resources.DiskMiB, spec.Profile, o.image.volumes); err != nil {
 		return o, err
 	}
+	if o.outlet, err = b.openOutlet(spec.Network); err != nil {
+		return o, err
+	}
 	o.created = time.Now().Add(h.skew)
 	// Names hold whole seconds; never below what was asked for.
 	o.deadline = o.created.Add(spec.Lifetime + time.Second - 1).Truncate(time.Second)
@@ -106,7 +109,7 @@ func (b *Backend) bringUp(ctx context.Context, cli *client.Client, o order, id s
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, greetLimit, errSlow)
 	defer cancel()
-	s := &sandbox{b: b, cli: cli, id: id, joining: make(chan struct{}, 1), status: o.status(id), creator: !o.spec.Detached}
+	s := &sandbox{b: b, cli: cli, id: id, joining: make(chan struct{}, 1), status: o.status(id), creator: !o.spec.Detached, outlet: o.outlet}
 	var conn *stream
 	var err error
 	if s.creator {
@@ -125,7 +128,7 @@ func (b *Backend) bringUp(ctx context.Context, cli *client.Client, o order, id s
 			return nil, slow(ctx, err)
 		}
 	}
-	c, err := greet(ctx, cli, id, conn, guest.Options{Backend: Name, Sandbox: id, Env: o.spec.Env, Configure: true})
+	c, err := greet(ctx, cli, id, conn, guest.Options{Backend: Name, Sandbox: id, Env: o.env(), Configure: true})
 	if err != nil {
 		return nil, slow(ctx, err)
 	}
@@ -133,6 +136,9 @@ func (b *Backend) bringUp(ctx context.Context, cli *client.Client, o order, id s
 	if err == nil {
 		s.status.Isolation, s.status.Evidence = measured(rep, b.host.Load().kernel, time.Now())
 		err = driver.Join(b.opts.reached(s.status.Isolation, s.status.Evidence), o.compare(rep, s.status.Isolation))
+	}
+	if err == nil && o.outlet != nil {
+		err = c.Listen(ctx, o.outlet.Serve)
 	}
 	if err != nil {
 		_ = c.Close()

@@ -24,18 +24,20 @@ func (b *Backend) checkNetwork(spec driver.Spec) (reach, error) {
 	for i, p := range n.Expose {
 		errs = append(errs, driver.Unsupported(fmt.Sprintf("network.expose[%d]", i), fmt.Sprintf("port %d cannot be exposed: nothing reaches a sandbox from outside here", p), "remove it"))
 	}
-	if n.Learn {
-		errs = append(errs, driver.Unsupported("network.learn", "there is no network to learn from", "set learn = false"))
+	if n.Learn && n.Mode != driver.Proxy {
+		errs = append(errs, driver.Unsupported("network.learn", "attempts are recorded in mode proxy only", `set mode to "proxy", or learn = false`))
 	}
 	r := reach{by: closedNetwork, rules: []driver.Mechanism{}}
+	if proxied(n) {
+		var err error
+		r.by, err = b.checkProxy(spec)
+		errs = append(errs, err)
+	}
 	if len(n.Egress) > 0 {
 		var err error
 		if r.rules, err = egress.Mechanisms(n); err == nil {
-			switch n.Mode {
-			case driver.Transparent:
+			if n.Mode == driver.Transparent {
 				r.by, err = b.checkTransparent(spec)
-			default:
-				err = noNetwork(n)
 			}
 		}
 		errs = append(errs, err)

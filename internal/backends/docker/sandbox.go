@@ -12,6 +12,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/outlet"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -21,8 +22,9 @@ type sandbox struct {
 	b       *Backend
 	cli     *client.Client
 	id      string
-	creator bool          // holds the one connection that the sandbox lives by
-	joining chan struct{} // held while joining the guest
+	creator bool           // holds the one connection that the sandbox lives by
+	joining chan struct{}  // held while joining the guest
+	outlet  *outlet.Outlet // nil but in mode proxy, and there in the creator's only
 
 	mu     sync.Mutex
 	status driver.Status

@@ -69,6 +69,8 @@ var exec = []Mutant{
 			"exec: kill takes what left its session, not its neighbour (M40, M42, M43)",
 			"exec: a cancelled start starts nothing and says so plainly", // a missing file looks like an empty one
 			"secrets: they reach that command only",
+			"egress.proxy: a rule opens its range and ports, to who uses the proxy",
+			"egress.proxy: without rules there is no proxy, whatever the mode",
 			"network: nothing is reached and no name resolves unless it is allowed",
 			"egress.cidr: a rule opens its range and ports, and nothing else",
 			"egress.host: a rule opens its host and ports, not the raw address",

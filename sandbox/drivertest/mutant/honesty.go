@@ -13,10 +13,9 @@ import (
 var honesty = []Mutant{
 	{
 		Name: "it declares what it lacks",
-		Lie:  wrap(lie{info: func(i driver.Info) driver.Info { return also(also(i, driver.CanExpose), driver.CanLearn) }}),
+		Lie:  wrap(lie{info: func(i driver.Info) driver.Info { return also(i, driver.CanExpose) }}),
 		Fails: []string{
 			"expose: it can be used",
-			"egress.learn: it can be used",
 		},
 	},
 	{
@@ -32,6 +31,8 @@ var honesty = []Mutant{
 			"capabilities: optional methods exist exactly where they are declared",
 			"egress.cidr, undeclared: an order for it is refused",
 			"egress.host, undeclared: an order for it is refused",
+			"egress.proxy, undeclared: an order for it is refused",
+			"egress.learn, undeclared: an order for it is refused",
 			"compat, undeclared: an order for it is refused",
 			"list, undeclared: listing is refused",
 			"attach, undeclared: it is refused",

@@ -166,6 +166,7 @@ var lifecycle = []Mutant{
 			}
 		}),
 		Fails: []string{
+			"egress.proxy: a rule opens its range and ports, to who uses the proxy",
 			"create, kill: what is done at once is done for each",
 			"kill: a neighbour goes on",
 			"create: two sandboxes are two, and share no files (M121)",

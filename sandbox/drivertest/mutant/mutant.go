@@ -29,7 +29,7 @@ type Mutant struct {
 // All lists every mutant. Each works around any backend that can be told the
 // lie; [Mutant.Possible] tells which can.
 func All() []Mutant {
-	return slices.Concat(lifecycle, finding, exec, streams, files, variables, orders, honesty)
+	return slices.Concat(lifecycle, finding, exec, streams, files, variables, orders, proxies, honesty)
 }
 
 // Possible reports whether the lie can be told by such a backend: a policy

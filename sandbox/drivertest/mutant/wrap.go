@@ -30,6 +30,7 @@ type lie struct {
 	files    func(driver.Files) driver.Files
 	kill     func(context.Context, driver.Sandbox) error
 	extend   func(context.Context, driver.Sandbox, time.Time) error
+	denied   func(driver.Denials) driver.Denials
 	recv     func(context.Context, driver.Process) (driver.Chunk, error)
 	stdin    func(io.WriteCloser) io.WriteCloser
 	wait     func(context.Context, driver.Process) (driver.Exit, error)
@@ -160,14 +161,32 @@ type sandbox struct {
 
 func (s sandbox) Unwrap() driver.Sandbox { return s.Sandbox }
 
-// As hands out a lie's way to extend.
+// As hands out a lie's way to extend, and what it tells of refusals.
 func (s sandbox) As(target any) bool {
-	to, ok := target.(*driver.Extender)
-	if !ok || s.lie.extend == nil {
-		return false
+	switch to := target.(type) {
+	case *driver.Extender:
+		if s.lie.extend != nil {
+			*to = extender{s}
+			return true
+		}
+	case *driver.Denier:
+		if s.lie.denied != nil {
+			*to = denier{s}
+			return true
+		}
 	}
-	*to = extender{s}
-	return true
+	return false
+}
+
+type denier struct{ s sandbox }
+
+func (d denier) Denied(ctx context.Context) (driver.Denials, error) {
+	honest, ok := driver.As[driver.Denier](d.s.Sandbox)
+	if !ok {
+		return driver.Denials{}, nil
+	}
+	told, err := honest.Denied(ctx)
+	return d.s.lie.denied(told), err
 }
 
 type extender struct{ s sandbox }
