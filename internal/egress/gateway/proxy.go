@@ -17,7 +17,7 @@ import (
 // checks inside a tunnel to a host that TLS or HTTP names the same host.
 type Proxy struct {
 	gate
-	lookup Lookup
+	names *names
 }
 
 // Lookup resolves a name. It is given with its final dot, so that no search
@@ -38,7 +38,7 @@ func NewProxy(o ProxyOptions) *Proxy {
 	if o.Conns == 0 {
 		o.Conns = 256
 	}
-	return &Proxy{newGate(o.Policy, o.Denials, o.Dial, o.Conns), o.Lookup}
+	return &Proxy{newGate(o.Policy, o.Denials, o.Dial, o.Conns), newNames(o.Lookup)}
 }
 
 // Serve serves one connection, and returns when it is over; it closes client.
@@ -91,8 +91,11 @@ func (p *Proxy) Serve(ctx context.Context, client net.Conn) {
 }
 
 func status(why egress.Reason) string {
-	if why == egress.Unresolved || why == egress.Unreachable {
+	switch why {
+	case egress.Unresolved, egress.Unreachable:
 		return "502 Bad Gateway"
+	case egress.Rate:
+		return "503 Service Unavailable"
 	}
 	return "403 Forbidden"
 }
@@ -105,8 +108,11 @@ func (p *Proxy) reach(ctx context.Context, to authority) (net.Conn, egress.Reaso
 	}
 	addrs := []netip.Addr{to.addr}
 	if to.host != "" {
-		found, err := p.resolve(ctx, to.host)
-		if err != nil || len(found) == 0 {
+		found, err := p.names.find(ctx, to.host)
+		if err != nil {
+			return nil, reasonOf(err, egress.Unresolved)
+		}
+		if len(found) == 0 {
 			return nil, egress.Unresolved
 		}
 		for _, a := range found {
@@ -126,16 +132,6 @@ func (p *Proxy) reach(ctx context.Context, to authority) (net.Conn, egress.Reaso
 		}
 	}
 	return nil, egress.Unreachable
-}
-
-func (p *Proxy) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
-	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
-	defer cancel()
-	found, err := p.lookup(ctx, host+".")
-	for i := range found {
-		found[i] = found[i].Unmap()
-	}
-	return found[:min(len(found), maxTold)], err
 }
 
 // pass relays a request that was allowed, and gives the reason when what comes
