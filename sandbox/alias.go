@@ -24,6 +24,10 @@ type (
 	Rule = driver.Rule
 	// Mode is how rules are enforced: driver.Transparent or driver.Proxy.
 	Mode = driver.Mode
+	// Denials are what programs were refused: Told, each kind once, and Other.
+	Denials = driver.Denials
+	// Denial is one kind of it: Host, Addr, Port, Reason, Count, First, Last.
+	Denial = driver.Denial
 	// Secret is a value that prints itself as "[secret]"; see NewSecret.
 	Secret = driver.Secret
 	// Chunk is a piece of output: Stream, Data.

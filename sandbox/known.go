@@ -3,6 +3,7 @@ package sandbox
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/redact"
@@ -38,9 +39,10 @@ func (k *known) add(secrets map[string]Secret) redact.Redactor {
 	if over := len(k.secrets) - maxKnown; over > 0 {
 		k.secrets = slices.Clone(k.secrets[over:])
 	}
-	values := make([]string, len(k.secrets))
-	for i, s := range k.secrets {
-		values[i] = s.Reveal()
+	values := make([]string, 0, 2*len(k.secrets))
+	for _, s := range k.secrets {
+		// A program that asks for a secret as a host asks in lower case.
+		values = append(values, s.Reveal(), strings.ToLower(s.Reveal()))
 	}
 	k.redact = redact.New(values...)
 	return k.redact

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -38,11 +39,14 @@ func (o *operation) end(ctx context.Context, err error, undo func() error) error
 			o.record.Code = Code(canceled(err))
 		}
 	}
-	o.record.clean(o.redact)
 	// The caller's context may have ended; what happened is recorded all the
 	// same.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.rt.opts.Grace)
 	defer cancel()
+	if o.of != nil && slices.Contains(tellsDenials, o.record.Op) {
+		o.of.denials.tell(ctx, o.of.sb, &o.record)
+	}
+	o.record.clean(o.redact)
 	var failed error
 	for _, s := range o.rt.opts.Sinks {
 		if serr := keep(ctx, s, o.record); serr != nil {

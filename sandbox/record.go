@@ -46,6 +46,13 @@ type Record struct {
 	Files      int      `json:"files,omitzero"` // of upload and download
 	Bytes      int64    `json:"bytes,omitzero"`
 
+	// Of run, run-code, wait and close, in a sandbox whose backend counts it: what was
+	// refused to its programs since the Record before. The program chose the
+	// names. At most 32 kinds are told, those with the most requests; Refused
+	// counts all requests.
+	Denied  []Denial `json:"denied,omitempty"`
+	Refused int      `json:"refused,omitzero"`
+
 	Code  Code   `json:"code"` // "" = it succeeded
 	Error string `json:"error"`
 }
@@ -65,6 +72,10 @@ func (r *Record) clean(secrets redact.Redactor) {
 		for i, s := range *list {
 			(*list)[i] = strings.ToValidUTF8(secrets.String(s), "\uFFFD")
 		}
+	}
+	for i := range r.Denied {
+		d := &r.Denied[i]
+		d.Host, d.Reason = plain(secrets.String(d.Host)), plain(secrets.String(d.Reason))
 	}
 	if len(r.Error) > maxError {
 		r.Error = strings.ToValidUTF8(r.Error[:maxError], "") + "…"
@@ -119,6 +130,9 @@ func (s LogSink) Record(ctx context.Context, r Record) error {
 	if r.Exit != nil {
 		attrs = append(attrs, slog.Int("args", r.Args), slog.Int("exit", r.Exit.Code), slog.String("signal", r.Exit.Signal),
 			slog.Int64("stdout", r.Stdout), slog.Int64("stderr", r.Stderr))
+	}
+	if r.Refused > 0 {
+		attrs = append(attrs, slog.Int("refused", r.Refused), slog.Any("denied", r.Denied))
 	}
 	if !r.Deadline.IsZero() {
 		attrs = append(attrs, slog.Time("deadline", r.Deadline))

@@ -28,6 +28,7 @@ type Sandbox struct {
 	secrets  *[]string // names that the template declares; nil without one, and for an attached sandbox
 
 	interpreters interpreters // what RunCode has found
+	denials      denials      // those that Records have told
 
 	close    sync.Once
 	closing  atomic.Bool

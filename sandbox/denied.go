@@ -1,0 +1,93 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// Denied is what the sandbox's programs tried to reach and were refused, since
+// its creation; also after Close. It is zero for a backend that does not
+// declare [driver.CanLearn], and in a process that does not know: in mode proxy
+// only the creator does.
+func (s *Sandbox) Denied(ctx context.Context) (Denials, error) {
+	d, ok := driver.As[driver.Denier](s.sb)
+	if !ok {
+		return Denials{}, nil
+	}
+	told, err := d.Denied(ctx)
+	if err != nil {
+		return Denials{}, s.begin("denied", Cmd{}).name(err)
+	}
+	return told, nil
+}
+
+// tellsDenials are the operations whose Records tell of them: those after which
+// there may be some.
+var tellsDenials = []string{"run", "run-code", "wait", "close"}
+
+// maxDenied is how many kinds one Record tells.
+const maxDenied = 32
+
+// denials remembers what Records have told, so that each request is in one.
+type denials struct {
+	mu    sync.Mutex
+	told  map[deniedKind]int
+	other int
+}
+
+type deniedKind struct {
+	host   string
+	addr   netip.Addr
+	port   uint16
+	reason string
+}
+
+// tell puts into r what is new.
+func (d *denials) tell(ctx context.Context, sb driver.Sandbox, r *Record) {
+	denier, ok := driver.As[driver.Denier](sb)
+	if !ok {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now, err := denier.Denied(ctx)
+	if err != nil {
+		r.Warnings = append(slices.Clone(r.Warnings), "what was refused to the sandbox's programs is not known: "+err.Error())
+		return
+	}
+	var fresh []Denial
+	r.Refused = now.Other - d.other
+	for _, one := range now.Told {
+		k := deniedKind{one.Host, one.Addr, one.Port, one.Reason}
+		before := d.told[k]
+		if one.Count <= before {
+			continue
+		}
+		if d.told == nil {
+			d.told = map[deniedKind]int{}
+		}
+		d.told[k] = one.Count
+		one.Count -= before
+		r.Refused += one.Count
+		fresh = append(fresh, one)
+	}
+	d.other = now.Other
+	slices.SortStableFunc(fresh, func(a, b Denial) int { return cmp.Compare(b.Count, a.Count) })
+	r.Denied = fresh[:min(len(fresh), maxDenied)]
+}
+
+// plain makes a name that a program chose fit for a log and a terminal.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
