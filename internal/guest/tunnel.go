@@ -34,8 +34,9 @@ const (
 // Listen lets programs in the sandbox connect to ProxyPort, and hands each
 // connection to serve, in a goroutine of its own, with a context that ends
 // when the client does. What is served is closed when serve returns; Close
-// waits for all of it. The guest reads nothing of it, and opens no stream: the
-// host keeps some waiting for it.
+// waits for all of it. That a program's connection is gone is told to who reads;
+// writing fails from then on. The guest reads nothing of what it carries, and
+// opens no stream: the host keeps some waiting for it.
 //
 // It works once, and on the creator's connection only. Codes: conflict,
 // unsupported.

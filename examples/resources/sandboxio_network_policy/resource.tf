@@ -3,11 +3,11 @@ resource "sandboxio_network_policy" "closed" {
   name = "closed"
 }
 
-# Packages, over TLS, and nothing else. A template that takes this needs a
-# backend that can enforce it (capabilities egress.host and egress.cidr); Docker
-# has neither and refuses it in the plan.
+# Packages, over TLS, and nothing else, for programs that use the proxy of their
+# environment. The plan shows how each rule is enforced, in mechanisms.
 resource "sandboxio_network_policy" "packages" {
   name = "packages"
+  mode = "proxy"
   egress = [
     { host = "pypi.org", ports = [443], why = "the index" },
     { host = "files.pythonhosted.org", ports = [443], why = "the files" },

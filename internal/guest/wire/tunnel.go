@@ -10,5 +10,5 @@ const (
 
 	// MaxTunnels is how many connections there are at a time. The others wait
 	// in the kernel, which takes and answers no byte of theirs.
-	MaxTunnels = 128
+	MaxTunnels = 64
 )

@@ -9,14 +9,15 @@ import (
 )
 
 type model struct {
-	ID        types.String `tfsdk:"id"`
-	Name      types.String `tfsdk:"name"`
-	Egress    types.List   `tfsdk:"egress"`
-	Expose    types.Set    `tfsdk:"expose"`
-	Mode      types.String `tfsdk:"mode"`
-	Learn     types.Bool   `tfsdk:"learn"`
-	Canonical types.Object `tfsdk:"canonical"`
-	Digest    types.String `tfsdk:"digest"`
+	ID         types.String `tfsdk:"id"`
+	Name       types.String `tfsdk:"name"`
+	Egress     types.List   `tfsdk:"egress"`
+	Expose     types.Set    `tfsdk:"expose"`
+	Mode       types.String `tfsdk:"mode"`
+	Learn      types.Bool   `tfsdk:"learn"`
+	Canonical  types.Object `tfsdk:"canonical"`
+	Digest     types.String `tfsdk:"digest"`
+	Mechanisms types.Map    `tfsdk:"mechanisms"`
 }
 
 func (m model) value() network.Value {
@@ -26,5 +27,5 @@ func (m model) value() network.Value {
 var places = judge.Same("name").With("network", path.Empty())
 
 func (m *model) forget() {
-	m.ID, m.Canonical, m.Digest = types.StringUnknown(), network.Unknown(), types.StringUnknown()
+	m.ID, m.Canonical, m.Digest, m.Mechanisms = types.StringUnknown(), network.Unknown(), types.StringUnknown(), types.MapUnknown(byRule)
 }

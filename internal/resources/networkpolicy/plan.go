@@ -33,16 +33,16 @@ func (r *policyResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	r.settle(ctx, &plan, e, report, policy.StagePlan, state.Digest)
+	r.settle(ctx, &plan, e, report, policy.StagePlan, state)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 	}
 }
 
 // settle is what a policy has to pass, in the plan and before it enters the
-// state; prior is the digest of what the state holds, or null. The canonical
-// form needs no provider, so it is computed even while that is not known.
-func (r *policyResource) settle(ctx context.Context, m *model, e network.Expanded, report judge.Report, stage policy.Stage, prior types.String) {
+// state; prior is what the state holds, if anything. The canonical form needs
+// no provider, so it is computed even while that is not known.
+func (r *policyResource) settle(ctx context.Context, m *model, e network.Expanded, report judge.Report, stage policy.Stage, prior model) {
 	m.forget()
 	if e.Problems != nil {
 		report.Error("Invalid network policy", e.Problems)
@@ -57,10 +57,26 @@ func (r *policyResource) settle(ctx context.Context, m *model, e network.Expande
 		m.Canonical, m.Digest = network.Flatten(n).Object(), types.StringValue(digest(n))
 		m.ID = m.Digest
 	}
-	report.Unchanged = report.Exists && prior.Equal(m.Digest)
+	report.Unchanged = report.Exists && prior.Digest.Equal(m.Digest)
 	if !r.site.Known() {
 		report.Later()
+		if report.Unchanged {
+			m.Mechanisms = prior.Mechanisms
+		}
 		return
+	}
+	if e.Known() {
+		const summary = "No backend can enforce this"
+		n, _ := network.Canonical(e.Network) // as above
+		var err error
+		m.Mechanisms, err = mechanisms(ctx, r.site, n, e.Network.Egress)
+		switch {
+		case err == nil:
+		case report.Unchanged:
+			report.Warn(summary, err.Error())
+		default:
+			report.Error(summary, err)
+		}
 	}
 	report.Judge(ctx, r.site.Policy(), policy.Input{
 		Kind: policy.KindNetworkPolicy, Stage: stage, Name: m.Name.ValueString(), Unknown: e.Unknown,
@@ -81,7 +97,7 @@ func (r *policyResource) judged(ctx context.Context, m *model, diags *diag.Diagn
 		return ""
 	}
 	planned := m.Digest
-	r.settle(ctx, m, e, judge.Report{Diags: diags, Places: places}, policy.StageApply, types.StringNull())
+	r.settle(ctx, m, e, judge.Report{Diags: diags, Places: places}, policy.StageApply, model{})
 	if diags.HasError() {
 		return ""
 	}

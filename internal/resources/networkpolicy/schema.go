@@ -34,6 +34,11 @@ func (r *policyResource) Schema(_ context.Context, _ resource.SchemaRequest, res
 			"learn":  schema.BoolAttribute{Computed: true, MarkdownDescription: "Computed: whether attempts are recorded."},
 		},
 	}
+	attributes["mechanisms"] = schema.MapAttribute{
+		Computed: true, ElementType: byRule,
+		MarkdownDescription: "Computed: by backend and canonical rule, how the rule is enforced: `ip-set` and `dns+sni+ip` by a gateway, `proxy` by the owner's process, " +
+			"`provider:…` by the backend's provider, `simulated` by nothing real, `none` where that backend refuses it. A rule that every configured backend refuses is an error in the plan.",
+	}
 	attributes["digest"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Computed: identifies the canonical form, as `sha256:…`."}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "What sandboxes may reach: an allowlist, empty unless written. It is a value; templates take its `canonical` form. " +

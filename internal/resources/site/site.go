@@ -30,6 +30,7 @@ const grace = 30 * time.Second
 // Estate is what a configuration amounts to, as package estate makes it.
 type Estate interface {
 	Default() string
+	Names() []string
 	Policy() *policy.Engine
 	Backend(ctx context.Context, name string) (driver.Backend, error)
 	Runtime(ctx context.Context, name string, opts sandbox.Options) (*sandbox.Runtime, error)
@@ -68,6 +69,9 @@ func (s *Site) Name(config, plan types.String) types.String {
 	}
 	return types.StringValue(s.estate.Default())
 }
+
+// Names lists the configured backends, sorted.
+func (s *Site) Names() []string { return s.estate.Names() }
 
 // Policy is the judge.
 func (s *Site) Policy() *policy.Engine { return s.estate.Policy() }
