@@ -10,12 +10,15 @@ GOOS    := $(shell go env GOOS)
 GOARCH  := $(shell go env GOARCH)
 MIRROR  := $(HOME)/.terraform.d/plugins/registry.terraform.io/sandboxio/sandboxio/$(VERSION)/$(GOOS)_$(GOARCH)
 
-# The guest comes first: the other two carry its digest, so that a sandbox runs
-# this build's guest or none. Same source, same bytes, wherever it is built.
-LDFLAGS := -s -w -X main.version=$(VERSION) -X $(MODULE)/internal/guest.ReleaseDigest=sha256
+# The guest and the gateway come first: the other two carry their digests, so
+# that a sandbox runs this build's or none. Same source, same bytes, wherever it
+# is built.
+LDFLAGS := -s -w -X main.version=$(VERSION)
+GUEST   := -X $(MODULE)/internal/guest.ReleaseDigest=sha256
+GATEWAY := -X $(MODULE)/internal/egress/gateway/boot.ReleaseDigest=sha256
 BUILD   := CGO_ENABLED=0 go build -trimpath
 
-.PHONY: help build guest demo test bench bench-policy fuzz check check-fast generate install clean
+.PHONY: help build guest gateway demo test bench bench-policy fuzz check check-fast generate install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,12 +27,20 @@ guest:
 	@mkdir -p bin
 	scripts/guest.sh bin/sandboxio-guest
 
-build: guest ## bin/sandboxio, the provider and the guest
-	@digest=$$(scripts/digest.sh bin/sandboxio-guest)
-	$(BUILD) -ldflags "$(LDFLAGS):$$digest" -o bin/sandboxio ./cmd/sandboxio
-	$(BUILD) -ldflags "$(LDFLAGS):$$digest" -o bin/terraform-provider-sandboxio .
+gateway:
+	@mkdir -p bin
+	scripts/gateway.sh bin/sandboxio-gateway
+
+build: guest gateway ## bin/sandboxio, the provider, the guest and the gateway
+	@guest=$$(scripts/digest.sh bin/sandboxio-guest)
+	gateway=$$(scripts/digest.sh bin/sandboxio-gateway)
+	flags="$(LDFLAGS) $(GUEST):$$guest $(GATEWAY):$$gateway"
+	$(BUILD) -ldflags "$$flags" -o bin/sandboxio ./cmd/sandboxio
+	$(BUILD) -ldflags "$$flags" -o bin/terraform-provider-sandboxio .
 	for binary in bin/sandboxio bin/terraform-provider-sandboxio; do
-		grep -qF "$$digest" "$$binary" || { echo "$$binary does not carry the guest's digest"; exit 1; }
+		for digest in "$$guest" "$$gateway"; do
+			grep -qF "$$digest" "$$binary" || { echo "$$binary does not carry the digests of guest and gateway"; exit 1; }
+		done
 	done
 
 demo: ## plan, deny, apply, run, destroy on a real Docker Engine

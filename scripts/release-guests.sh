@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The guests of a release: one for each architecture that a sandbox's host may
-# have, and its digest beside it for the programs that will place it.
+# The guests and gateways of a release: one for each architecture that a
+# sandbox's host may have, and its digest for the programs that will place it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for arch in amd64 arm64; do
@@ -8,4 +8,6 @@ for arch in amd64 arm64; do
 	mkdir -p "$dir"
 	scripts/guest.sh "$dir/sandboxio-guest" "$arch"
 	scripts/digest.sh "$dir/sandboxio-guest" >"$dir/sha256"
+	scripts/gateway.sh "$dir/sandboxio-gateway" "$arch"
+	scripts/digest.sh "$dir/sandboxio-gateway" >"$dir/gateway.sha256"
 done

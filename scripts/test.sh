@@ -62,7 +62,7 @@ image=$(scripts/base-image.sh)
 bin/sandboxio setup docker
 go build -C tools -o "$work/testcount" ./testcount
 
-export SANDBOXIO_TEST_DOCKER=$DOCKER_HOST SANDBOXIO_TEST_IMAGE=$image SANDBOXIO_GUEST=$PWD/bin/sandboxio-guest SANDBOXIO_CLI=$PWD/bin/sandboxio
+export SANDBOXIO_TEST_DOCKER=$DOCKER_HOST SANDBOXIO_TEST_IMAGE=$image SANDBOXIO_GUEST=$PWD/bin/sandboxio-guest SANDBOXIO_GATEWAY=$PWD/bin/sandboxio-gateway SANDBOXIO_CLI=$PWD/bin/sandboxio
 export TF_ACC=1 CHECKPOINT_DISABLE=1
 TF_ACC_TERRAFORM_PATH=$(command -v terraform)
 export TF_ACC_TERRAFORM_PATH

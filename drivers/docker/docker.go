@@ -25,12 +25,16 @@ type (
 	//	Image        string // what an empty Spec.Image means
 	//	Runtime      string // the engine's runtime, as "runsc" for gVisor, whose tier is probed in each sandbox; empty = the engine's default
 	//	StorageQuota bool   // the engine can cap a container's root, so that profile compat may be offered
+	//	AddressPool  string // where the networks of allowlists get their addresses; empty = 198.18.0.0/15
+	//	Uplink       string // a network of the engine that gateways go out by; empty = one of its own for each
+	//	DNS          string // name server that gateways ask; empty = the engine's host's
 	//	KeeperSocket string // the engine's socket on its own host, for reaper schedules; empty = the socket in Host
 	//	KeeperImage  string // what reaper schedules run; empty = the image that Setup made
 	Options = backend.Options
 	// SetupOptions say which binaries an engine is given. The fields:
 	//
 	//	Guest    string       // path of sandboxio-guest
+	//	Gateway  string       // path of sandboxio-gateway, for allowlists; empty leaves it out
 	//	CLI      string       // path of a static linux sandboxio, for reaper schedules; empty leaves them out
 	//	Progress func(string) // told of each step; may be nil
 	SetupOptions = backend.SetupOptions
@@ -38,6 +42,7 @@ type (
 	//
 	//	Guest   string   // digest of the guest
 	//	Volume  string   // that holds it
+	//	Gateway string   // image of the gateway, for allowlists; empty without one
 	//	Keeper  string   // image for reaper schedules; empty without a CLI
 	//	Changed []string // what this call made; empty when all was there
 	SetupReport = backend.SetupReport
@@ -58,7 +63,8 @@ func Open(ctx context.Context, opts Options) (driver.Backend, error) {
 }
 
 // FromURL reads docker://[host:port][/socket][?parameter=value]. Parameters:
-// tls, certs, image, runtime, storage_quota, keeper_socket, keeper_image.
+// tls, certs, image, runtime, storage_quota, address_pool, uplink, dns,
+// keeper_socket, keeper_image.
 func FromURL(u *url.URL) (Options, error) { return backend.FromURL(u) }
 
 // Setup gives an engine what sandboxes need. It can be repeated.

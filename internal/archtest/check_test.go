@@ -54,6 +54,9 @@ func TestImportRules(t *testing.T) {
 		{"what is said of an allowlist is said by the driver contract alone", "internal/egress/a.go", "./policy", "./sandbox/driver"},
 		{"what is said of an allowlist is said by the driver contract alone", "internal/egress/a.go", "golang.org/x/net/idna", "net/netip"},
 		{"the gateway reads hostile bytes with few libraries", "internal/egress/gateway/a.go", "github.com/miekg/dns", "golang.org/x/net/dns/dnsmessage"},
+		{"what a gateway is told and says needs nothing but what it applies", "internal/egress/gateway/boot/a.go", "github.com/google/nftables", "./internal/egress"},
+		{"only the gateway itself touches the kernel", "internal/backends/x/a.go", "./internal/egress/gateway/kernel", "./internal/egress/gateway/boot"},
+		{"only the gateway itself touches the kernel", "internal/guest/a.go", "github.com/vishvananda/netlink", "golang.org/x/sys/unix"},
 		{"only the provider knows its resources", "internal/cli/a.go", "./internal/resources/template", "./internal/estate"},
 	}
 	tested := map[string]bool{}
@@ -128,6 +131,15 @@ func TestReachRules(t *testing.T) {
 		{
 			name: "the guest carries yamux", rule: "the guest is the standard library, x/sys and yamux",
 			who: listed{ImportPath: "./cmd/sandboxio-guest", Name: "main"}, by: "./internal/guest/pid1", reached: "github.com/hashicorp/yamux",
+		},
+		{
+			name: "the gateway carries another resolver", rule: "the gateway is the standard library, dnsmessage, netlink and nftables",
+			who: listed{ImportPath: "./cmd/sandboxio-gateway", Name: "main"}, by: "./internal/egress/gateway/daemon", reached: "github.com/miekg/dns",
+			want: "reaches github.com/miekg/dns by ./internal/egress/gateway/daemon",
+		},
+		{
+			name: "the gateway carries nftables", rule: "the gateway is the standard library, dnsmessage, netlink and nftables",
+			who: listed{ImportPath: "./cmd/sandboxio-gateway", Name: "main"}, by: "./internal/egress/gateway/kernel", reached: "github.com/google/nftables",
 		},
 	}
 	shown := map[string]bool{}

@@ -59,6 +59,18 @@ var importRules = []imports{
 		only: []string{"std", "./internal/egress", "./sandbox/driver", "golang.org/x/net/dns/dnsmessage"},
 	},
 	{
+		name: "what a gateway is told and says needs nothing but what it applies",
+		why:  "backends import it on every system; netlink and the packet filter must not come with it",
+		who:  []string{"./internal/egress/gateway/boot"},
+		only: []string{"std", "./internal/egress/...", "./internal/pin", "./sandbox/driver"},
+	},
+	{
+		name:   "only the gateway itself touches the kernel",
+		why:    "it runs in a network namespace of its own; anywhere else it would change the host's",
+		except: []string{"./cmd/sandboxio-gateway", "./internal/egress/gateway/daemon", "./internal/egress/gateway/kernel"},
+		never:  []string{"./internal/egress/gateway/kernel", "./internal/egress/gateway/daemon", "github.com/google/nftables/...", "github.com/vishvananda/..."},
+	},
+	{
 		name:   "only the estate opens doors",
 		why:    "backends, judge and defaults are put together in one place, so that no door is opened past the judge",
 		except: []string{"./internal/estate/...", "./drivers/...", "./examples/..."},
@@ -108,6 +120,13 @@ var reachRules = []reach{
 		why:  "it is PID 1 beside hostile code, and is at most 4 MiB; x/sys has the system calls that package syscall lacks",
 		who:  []string{"./cmd/sandboxio-guest"},
 		only: []string{"std", "./cmd/sandboxio-guest", "./internal/guest/...", "./sandbox/...", "github.com/hashicorp/yamux", "golang.org/x/sys/unix"},
+	},
+	{
+		name: "the gateway is the standard library, dnsmessage, netlink and nftables",
+		why:  "it has the network of a sandbox in its hands, begins with privileges, and is at most 10 MiB",
+		who:  []string{"./cmd/sandboxio-gateway"},
+		only: []string{"std", "./cmd/sandboxio-gateway", "./internal/egress/...", "./internal/pin", "./sandbox/driver", "golang.org/x/net/...", "golang.org/x/sys/unix", "golang.org/x/sync/...",
+			"github.com/google/nftables/...", "github.com/mdlayher/netlink/...", "github.com/mdlayher/socket", "github.com/vishvananda/..."},
 	},
 }
 

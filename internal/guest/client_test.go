@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest/wire"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/pin"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -396,7 +397,7 @@ func TestADigestIsTheReleasesOrThePinned(t *testing.T) {
 	if got, err := Digest(); got != want || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	name, err := pinFile()
+	name, err := pin.File(pinned)
 	if err != nil {
 		t.Fatal(err)
 	}

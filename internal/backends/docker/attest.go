@@ -3,6 +3,7 @@ package docker
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -45,7 +46,11 @@ func (f findings) err() error {
 func (o order) compare(r guest.Report, tier driver.Isolation) error {
 	var f findings
 	f.privileges(r)
-	f.network(r)
+	router := netip.Addr{}
+	if o.way != nil {
+		router = o.way.gateway
+	}
+	f.network(r, router)
 	res := o.spec.Resources
 	strict := o.spec.Profile == driver.Strict
 
@@ -79,10 +84,10 @@ func (o order) compare(r guest.Report, tier driver.Isolation) error {
 
 // invariant is what holds for every sandbox of ours, whatever was ordered:
 // what somebody who joins later can know.
-func invariant(r guest.Report, tier driver.Isolation) error {
+func invariant(r guest.Report, tier driver.Isolation, router netip.Addr) error {
 	var f findings
 	f.privileges(r)
-	f.network(r)
+	f.network(r, router)
 	f.expect(len(r.UIDs) > 0 && !slices.Contains(r.UIDs, 0), "user", "not 0", r.UIDs)
 	f.expect(r.Cgroup.Memory > 0, "memory", "a cap", r.Cgroup.Memory)
 	f.expect(r.Cgroup.PIDs > 0, "pids", "a cap", r.Cgroup.PIDs)
@@ -113,9 +118,19 @@ func (f *findings) privileges(r guest.Report) {
 	equal(f, "PID 1 dumpable", 0, r.PID1Dumpable)
 }
 
-func (f *findings) network(r guest.Report) {
-	f.expect(!slices.ContainsFunc(r.Interfaces, func(name string) bool { return name != "lo" }), "interfaces", "lo only", r.Interfaces)
-	equal(f, "routes", 0, r.Routes)
+// network holds that there is none, or one interface whose only way out is the
+// gateway, router; the zero one means no network.
+func (f *findings) network(r guest.Report, router netip.Addr) {
+	others := slices.DeleteFunc(slices.Clone(r.Interfaces), func(name string) bool { return name == "lo" })
+	f.expect(len(r.IPv6) == 0, "IPv6 addresses", "none", r.IPv6)
+	if !router.IsValid() {
+		f.expect(len(others) == 0, "interfaces", "lo only", r.Interfaces)
+		equal(f, "routes", 0, r.Routes)
+		return
+	}
+	f.expect(len(others) == 1, "interfaces", "lo and one more", r.Interfaces)
+	equal(f, "routes", 2, r.Routes) // the network's own, and the default
+	f.expect(slices.Equal(r.Routers, []string{router.String()}), "router", router, r.Routers)
 }
 
 // safeOptions are what every writable mount has. gVisor has no nodev: its

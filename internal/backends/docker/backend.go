@@ -28,9 +28,11 @@ type Backend struct {
 
 	removeLimit, createGrace, searchLimit time.Duration
 
-	images imageCache
-	outlet outlet.Options // Protect is found at each creation
-	helper helperCheck
+	images   imageCache
+	helper   helperCheck
+	gateways gatewayCheck
+	looked   lookCache
+	outlet   outlet.Options // Protect is found at each creation
 }
 
 var (
@@ -50,7 +52,7 @@ func Open(_ context.Context, opts Options) (*Backend, error) {
 }
 
 func open(opts Options, env environment) *Backend {
-	caps := []driver.Capability{driver.CanAttach, driver.CanDetach, driver.CanEgressProxy, driver.CanExtend, driver.CanFiles, driver.CanLearn,
+	caps := []driver.Capability{driver.CanAttach, driver.CanDetach, driver.CanEgressCIDR, driver.CanEgressHost, driver.CanEgressProxy, driver.CanExtend, driver.CanFiles, driver.CanLearn,
 		driver.CanList, driver.CanSchedule, driver.CanStrict}
 	if promised(opts.Runtime) < driver.UserKernel { // gVisor counts no kills for want of memory
 		caps = append(caps, driver.CanReportOOM)

@@ -1,6 +1,8 @@
 package docker
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/netip"
 	"slices"
@@ -18,10 +20,11 @@ func TestCheckRefusesWhatCannotBeEnforced(t *testing.T) {
 		code   driver.Code
 		fields []string
 	}{
-		{"a host rule", func(s *driver.Spec) { s.Network.Egress = []driver.Rule{{Host: "example.com"}} }, driver.CodeUnsupported, []string{"network.egress[0]"}},
+		{"a host on a port of a protocol that names none", func(s *driver.Spec) { s.Network.Egress = []driver.Rule{{Host: "example.com", Ports: []uint16{22}}} }, driver.CodeUnsupported, []string{"network.egress[0].ports"}},
 		{"every rule is named", func(s *driver.Spec) {
-			s.Network.Egress = []driver.Rule{{Host: "a.example"}, {Prefix: netip.MustParsePrefix("1.2.3.0/24")}}
-		}, driver.CodeUnsupported, []string{"network.egress[0]", "network.egress[1]"}},
+			s.Network.Egress = []driver.Rule{{Prefix: netip.MustParsePrefix("2001:db8::/32"), Ports: []uint16{443}}, {Host: "a.example", Ports: []uint16{25}}}
+		}, driver.CodeUnsupported, []string{"network.egress[0].cidr", "network.egress[1].ports"}},
+		{"more rules than a gateway can be told", func(s *driver.Spec) { s.Network.Egress = manyRules(100_000) }, driver.CodeUnsupported, []string{"network.egress"}},
 		{"an exposed port", func(s *driver.Spec) { s.Network.Expose = []uint16{80} }, driver.CodeUnsupported, []string{"network.expose[0]"}},
 		{"learning", func(s *driver.Spec) { s.Network.Learn = true }, driver.CodeUnsupported, []string{"network.learn"}},
 		{"a user-space kernel", func(s *driver.Spec) { s.Isolation = driver.UserKernel }, driver.CodeUnsupported, []string{"isolation"}},
@@ -101,7 +104,7 @@ func TestCheckTellsTheMechanismOfEveryCap(t *testing.T) {
 func TestCapabilitiesAreWhatIsKept(t *testing.T) {
 	for _, quota := range []bool{false, true} {
 		info := open(Options{StorageQuota: quota}, world(t, nil)).Info()
-		if info.Can(driver.CanCompat) != quota || info.Can(driver.CanMultiTenant) || info.Can(driver.CanEgressHost) || info.Can(driver.CanExpose) || !info.Can(driver.CanExtend) {
+		if info.Can(driver.CanCompat) != quota || info.Can(driver.CanMultiTenant) || !info.Can(driver.CanEgressHost) || !info.Can(driver.CanEgressCIDR) || info.Can(driver.CanExpose) || !info.Can(driver.CanExtend) {
 			t.Errorf("%v", info.Capabilities)
 		}
 		if !slices.IsSorted(info.Capabilities) || info.Isolation != driver.Container || info.Simulated {
@@ -176,4 +179,18 @@ func TestVolumesOfAnImage(t *testing.T) {
 	if _, err := volumesOf(many); err == nil {
 		t.Error("any number of volumes is accepted")
 	}
+}
+
+// manyRules are so many that do not pack well.
+func manyRules(n int) []driver.Rule {
+	var out []driver.Rule
+	for i := range n {
+		sum := sha256.Sum256([]byte{byte(i), byte(i >> 8), byte(i >> 16)})
+		out = append(out, driver.Rule{Host: hex.EncodeToString(sum[:])[:40] + ".example", Ports: []uint16{443}})
+	}
+	out, err := driver.Canonical(out)
+	if err != nil {
+		panic(err)
+	}
+	return out
 }

@@ -38,6 +38,7 @@ type order struct {
 	deadline time.Time
 	expires  time.Time      // beyond which no deadline may be moved
 	outlet   *outlet.Outlet // nil but in mode proxy
+	way      *way           // out of it, with a gateway; nil but in mode transparent
 }
 
 func (o order) name() string { return containerName(o.spec.Token, o.deadline) }
@@ -110,7 +111,7 @@ func (o order) options() client.ContainerCreateOptions {
 		storage = map[string]string{"size": units.BytesSize(float64(o.disk.root << 10))}
 	}
 	limit := func(name string, n int64) *units.Ulimit { return &units.Ulimit{Name: name, Soft: n, Hard: n} }
-	return client.ContainerCreateOptions{
+	opts := client.ContainerCreateOptions{
 		Name: o.name(),
 		Config: &container.Config{
 			Image:        o.image.id,
@@ -163,4 +164,8 @@ func (o order) options() client.ContainerCreateOptions {
 			},
 		},
 	}
+	if o.way != nil {
+		o.way.into(&opts)
+	}
+	return opts
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/moby/moby/client"
-
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/drivertest"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/drivertest/mutant"
@@ -88,9 +86,8 @@ func BenchmarkDocker(b *testing.B) {
 	drivertest.Bench(b, harness(b, ""))
 }
 
-// harness judges this package on the real engine. Its canary is a container on
-// the engine's default bridge, where a sandbox whose network was left open
-// would be, and its control another one.
+// harness judges this package on the real engine. Its canary is on the network
+// that gateways have for an uplink, and its control beside it.
 func harness(t testing.TB, runtime string) drivertest.Harness {
 	t.Helper()
 	b, image := engineOn(t, runtime)
@@ -100,25 +97,20 @@ func harness(t testing.TB, runtime string) drivertest.Harness {
 	cli := raw(t, b)
 	owner := "conformance-" + realSpec(t, image).Token
 
-	canary := bystander(t, cli, image, `import socket
-s = socket.create_server(("", 8443))
-while True:
-    c, _ = s.accept()
-    c.sendall(b"alive\n")
-    c.close()`)
-	control := bystander(t, cli, image, "import time\nwhile True: time.sleep(60)")
-	info, err := cli.ContainerInspect(t.Context(), canary, client.ContainerInspectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := net.JoinHostPort(info.Container.NetworkSettings.Networks["bridge"].IPAddress.String(), "8443")
+	w := newInternet(t, b, image)
+	b = w.backend(t, b)
+	addr := net.JoinHostPort(worldAllowed, "8080")
+	control := bystander(t, cli, image, w.name, "import time\nwhile True: time.sleep(60)")
 	eventually(t, 10*time.Second, "the canary answers", func() bool { return answers(t.Context(), cli, control, addr) == nil })
+	programs := drivertest.Shell()
+	programs[drivertest.Fetch] = spokenFetch
 
 	return drivertest.Harness{
-		Open:   func(ctx context.Context) (driver.Backend, error) { return Open(ctx, b.opts) },
-		Owner:  owner,
-		Image:  image,
-		Canary: drivertest.Canary{Addr: addr, Control: func(ctx context.Context) error { return answers(ctx, cli, control, addr) }},
+		Open:     func(ctx context.Context) (driver.Backend, error) { return Open(ctx, b.opts) },
+		Owner:    owner,
+		Image:    image,
+		Programs: programs,
+		Canary:   drivertest.Canary{Addr: addr, Host: "allowed.example:8080", Control: func(ctx context.Context) error { return answers(ctx, cli, control, addr) }},
 		Leftovers: func(ctx context.Context) ([]string, error) {
 			return leftovers(ctx, cli, owner)
 		},

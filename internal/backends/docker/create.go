@@ -41,12 +41,30 @@ func (b *Backend) Create(ctx context.Context, spec driver.Spec) (driver.Sandbox,
 	if err != nil {
 		return nil, fail(ctx, "create", "", err)
 	}
+	if routed(spec.Network) {
+		if o.way, err = b.openWay(ctx, cli, o); err != nil {
+			return nil, err
+		}
+	}
+	sb, err := b.createOn(ctx, cli, o)
+	if err != nil && o.way != nil {
+		return nil, b.closeAfter(ctx, cli, o.way, "create", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sb, nil
+}
+
+// createOn makes the container of an order whose way out stands already, if it
+// has one.
+func (b *Backend) createOn(ctx context.Context, cli *client.Client, o order) (*sandbox, error) {
 	id, warnings, err := b.createContainer(ctx, cli, "create", o.options())
 	if absent(err) && !errors.Is(err, driver.CodeLeaked) {
 		// The image went away since it was looked at.
-		b.images.drop(spec.Image)
-		parsed, _ := driver.ParseImage(spec.Image)
-		return nil, fail(ctx, "create", "", noImage(spec.Image, parsed))
+		b.images.drop(o.spec.Image)
+		parsed, _ := driver.ParseImage(o.spec.Image)
+		return nil, fail(ctx, "create", "", noImage(o.spec.Image, parsed))
 	}
 	if err != nil {
 		return nil, err
@@ -110,6 +128,9 @@ func (b *Backend) bringUp(ctx context.Context, cli *client.Client, o order, id s
 	ctx, cancel := context.WithTimeoutCause(ctx, greetLimit, errSlow)
 	defer cancel()
 	s := &sandbox{b: b, cli: cli, id: id, joining: make(chan struct{}, 1), status: o.status(id), creator: !o.spec.Detached, outlet: o.outlet}
+	if o.way != nil {
+		s.set, s.router, s.heard = o.way.set, o.way.gateway, o.way.heard
+	}
 	var conn *stream
 	var err error
 	if s.creator {

@@ -185,6 +185,7 @@ var routes = []struct {
 	{"remove", regexp.MustCompile(`^DELETE /containers/([^/]+)$`)},
 	{"inspect", regexp.MustCompile(`^GET /containers/([^/]+)/json$`)},
 	{"list", regexp.MustCompile(`^GET /containers/json$`)},
+	{"networks", regexp.MustCompile(`^GET /networks$`)},
 	{"logs", regexp.MustCompile(`^GET /containers/([^/]+)/logs$`)},
 	{"exec", regexp.MustCompile(`^POST /containers/([^/]+)/exec$`)},
 	{"execstart", regexp.MustCompile(`^POST /exec/([^/]+)/start$`)},
@@ -390,6 +391,8 @@ func (f *fakeEngine) serve(call, arg string, w http.ResponseWriter, r *http.Requ
 		binary.BigEndian.PutUint32(head[4:], uint32(len(text)))
 		w.Header().Set("Content-Type", "application/vnd.docker.multiplexed-stream")
 		_, _ = w.Write(append(head, text...))
+	case "networks":
+		_, _ = io.WriteString(w, "[]")
 	case "list":
 		f.mu.Lock()
 		defer f.mu.Unlock()

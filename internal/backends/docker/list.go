@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -31,13 +32,22 @@ func (b *Backend) List(ctx context.Context, labels map[string]string) iter.Seq2[
 			yield(driver.Status{}, fail(ctx, "list", "", err))
 			return
 		}
+		rest, err := b.listRemains(ctx, cli, labels)
+		if err != nil {
+			yield(driver.Status{}, fail(ctx, "list", "", err))
+			return
+		}
+		for _, st := range rest {
+			if !yield(st, nil) {
+				return
+			}
+		}
 		for _, c := range res.Items {
 			if !driver.HasLabels(driver.OwnLabels(c.Labels), labels) || len(c.Names) == 0 {
 				continue
 			}
-			entrypoint, _, _ := strings.Cut(c.Command, " ")
 			deadline, _, ok := deadlineOf(c.Names[0], c.Labels)
-			if !ok || !managed(c.Labels, entrypoint, c.Mounts) {
+			if !ok || !managed(c.Labels, programOf(c), c.Mounts) {
 				continue
 			}
 			st := statusOf(c.ID, c.Names[0], c.Labels, deadline)
@@ -63,4 +73,25 @@ func (b *Backend) List(ctx context.Context, labels map[string]string) iter.Seq2[
 			}
 		}
 	}
+}
+
+// listRemains lists what is left of sandboxes whose container is not there.
+func (b *Backend) listRemains(ctx context.Context, cli *client.Client, labels map[string]string) ([]driver.Status, error) {
+	containers, networks, err := b.setOf(ctx, cli, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []driver.Status
+	for _, r := range remains(containers, networks) {
+		if driver.HasLabels(r.native, labels) {
+			out = append(out, r.Status)
+		}
+	}
+	return out, nil
+}
+
+// programOf is what a listed container runs.
+func programOf(c container.Summary) string {
+	program, _, _ := strings.Cut(c.Command, " ")
+	return program
 }

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -34,22 +35,23 @@ func (b *Backend) checkNetwork(spec driver.Spec) (reach, error) {
 		errs = append(errs, err)
 	}
 	if len(n.Egress) > 0 {
-		var err error
-		if r.rules, err = egress.Mechanisms(n); err == nil {
-			if n.Mode == driver.Transparent {
-				r.by, err = b.checkTransparent(spec)
-			}
+		err := canonical(n.Egress)
+		if err == nil {
+			r.rules, err = egress.Mechanisms(n)
+		}
+		if err == nil && routed(n) {
+			r.by, err = b.checkTransparent(spec)
 		}
 		errs = append(errs, err)
 	}
 	return r, driver.Join(errs...)
 }
 
-// noNetwork refuses each rule.
-func noNetwork(n driver.Network) error {
-	var errs []error
-	for i, r := range n.Egress {
-		errs = append(errs, driver.Unsupported(fmt.Sprintf("network.egress[%d]", i), fmt.Sprintf("%s cannot be opened in mode %s here", r, n.Mode), "remove the rule, or use a backend with an egress gateway"))
+// canonical refuses rules in any other form than driver.Canonical's.
+func canonical(rules []driver.Rule) error {
+	same, err := driver.Canonical(rules)
+	if err == nil && !reflect.DeepEqual(same, rules) {
+		err = driver.Invalid("network.egress", "the rules are not canonical", "pass them through driver.Canonical")
 	}
-	return driver.Join(errs...)
+	return err
 }

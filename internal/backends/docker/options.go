@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
 	"path"
 	"slices"
@@ -44,6 +45,22 @@ type Options struct {
 	// the cap is verified from inside each sandbox.
 	StorageQuota bool
 
+	// AddressPool is the range, as "198.18.0.0/15", out of which each sandbox
+	// with an allowlist gets two networks of eight addresses. Empty means that
+	// one, which is nobody's local network.
+	AddressPool string
+
+	// Uplink is the name of a network of the engine that gateways use as their
+	// way out, where hosts reach the world by a network of their own. What else
+	// is on it is a neighbour, which allowlists reach if they name it. Empty
+	// means a network of its own for each gateway.
+	Uplink string
+
+	// DNS is the name server, as "192.0.2.53" or "192.0.2.53:5353", that
+	// gateways ask. Empty means the first of the engine's host, or the engine
+	// where that is not known or on the host itself.
+	DNS string
+
 	// KeeperSocket is the engine's socket on the engine's own host, for the
 	// keeper container. Empty means the socket in Host, and for an engine
 	// that is not reached by a local socket there is no default.
@@ -65,7 +82,8 @@ var credentialLike = []string{"token", "secret", "password", "passwd", "credenti
 //	docker://127.0.0.1:2375         plain TCP, on loopback only
 //	docker://host:2375?tls=false    plain TCP anywhere, because it says so
 //
-// Parameters: tls, certs, image, runtime, storage_quota, keeper_socket, keeper_image.
+// Parameters: tls, certs, image, runtime, storage_quota, address_pool, uplink,
+// dns, keeper_socket, keeper_image.
 func FromURL(u *url.URL) (Options, error) {
 	var o Options
 	if u.Scheme != Name {
@@ -130,6 +148,12 @@ func (o *Options) set(name string, values []string) error {
 		o.Image = v
 	case "runtime":
 		o.Runtime = v
+	case "address_pool":
+		o.AddressPool = v
+	case "uplink":
+		o.Uplink = v
+	case "dns":
+		o.DNS = v
 	case "keeper_socket":
 		o.KeeperSocket = v
 	case "keeper_image":
@@ -140,7 +164,7 @@ func (o *Options) set(name string, values []string) error {
 				return driver.Invalid(at, "credentials do not belong into an address", "put client certificates into a directory and set DOCKER_CERT_PATH")
 			}
 		}
-		return driver.Invalid(at, "unknown parameter", "use tls, certs, image, runtime, storage_quota, keeper_socket or keeper_image")
+		return driver.Invalid(at, "unknown parameter", "use tls, certs, image, runtime, storage_quota, address_pool, uplink, dns, keeper_socket or keeper_image")
 	}
 	return nil
 }
@@ -167,6 +191,7 @@ func (o Options) validate() error {
 			errs = append(errs, driver.Invalid("keeper_image", fmt.Sprintf("%q is no image", o.KeeperImage), hintSetup))
 		}
 	}
+	errs = append(errs, o.validateEgress())
 	if o.KeeperSocket != "" && !cleanAbsolute(o.KeeperSocket) {
 		errs = append(errs, driver.Invalid("keeper_socket", fmt.Sprintf("%q is not an absolute, clean path", o.KeeperSocket), "keeper_socket=/var/run/docker.sock"))
 	}
@@ -201,3 +226,43 @@ func validateHost(field, host string) error {
 }
 
 func cleanAbsolute(p string) bool { return path.IsAbs(p) && path.Clean(p) == p }
+
+// validateEgress checks what gateways are made with.
+func (o Options) validateEgress() error {
+	var errs []error
+	if o.AddressPool != "" {
+		p, err := netip.ParsePrefix(o.AddressPool)
+		if err != nil || !p.Addr().Is4() || p != p.Masked() || p.Bits() < 8 || p.Bits() > subnetBits-1 {
+			errs = append(errs, driver.Invalid("address_pool", fmt.Sprintf("%q is no IPv4 range of 16 addresses or more", o.AddressPool), "address_pool="+defaultPool.String()))
+		}
+	}
+	if o.Uplink != "" && !networkName.MatchString(o.Uplink) {
+		errs = append(errs, driver.Invalid("uplink", fmt.Sprintf("%q is no network's name", o.Uplink), "docker network ls lists them"))
+	}
+	if o.DNS != "" {
+		if _, err := parseServer(o.DNS); err != nil {
+			errs = append(errs, driver.Invalid("dns", fmt.Sprintf("%q is no IPv4 address", o.DNS), "dns=192.0.2.53"))
+		}
+	}
+	return driver.Join(errs...)
+}
+
+// pool is AddressPool, checked before.
+func (o Options) pool() netip.Prefix {
+	if p, err := netip.ParsePrefix(o.AddressPool); err == nil {
+		return p
+	}
+	return defaultPool
+}
+
+// parseServer reads an address with or without a port.
+func parseServer(s string) (netip.AddrPort, error) {
+	if a, err := netip.ParseAddr(s); err == nil {
+		s = netip.AddrPortFrom(a, 53).String()
+	}
+	ap, err := netip.ParseAddrPort(s)
+	if err == nil && (!ap.Addr().Is4() || ap.Port() == 0) {
+		err = fmt.Errorf("%q is no IPv4 address with a port", s)
+	}
+	return ap, err
+}

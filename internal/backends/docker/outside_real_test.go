@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,16 +14,30 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
-	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/drivertest"
 )
 
-// bystander runs Python in a container that is none of ours, on the default
-// bridge.
-func bystander(t testing.TB, cli *client.Client, image, script string) string {
+// spokenFetch is the suite's probe in the words of HTTP: a gateway lets nothing to a
+// host that is not named, and says why in its own words, which do not count.
+var spokenFetch = []string{"python3", "-c", `import socket, sys
+host, _, port = sys.argv[1].rpartition(':')
+try:
+    s = socket.create_connection((host.strip('[]').encode(), int(port)), 3)
+    s.settimeout(3)
+    s.sendall(b"GET / HTTP/1.1\r\nHost: " + sys.argv[1].encode() + b"\r\n\r\n")
+    said = s.recv(4096)
+except OSError as e: print(e); sys.exit(7)
+if b"X-Sandboxio-Reason" in said: said = b""
+sys.stdout.buffer.write(said)
+sys.exit(0 if said else 7)
+`}
+
+// bystander runs Python in a container that is none of ours, on a network of
+// that name.
+func bystander(t testing.TB, cli *client.Client, image, network, script string) string {
 	t.Helper()
 	made, err := cli.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 		Config:     looseConfig(image, "python3", "-c", script),
-		HostConfig: &container.HostConfig{NetworkMode: "bridge"},
+		HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode(network)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +56,7 @@ func bystander(t testing.TB, cli *client.Client, image, script string) string {
 // answers fetches from addr with the suite's own probe, in a container that no
 // policy of ours applies to.
 func answers(ctx context.Context, cli *client.Client, in, addr string) error {
-	made, err := cli.ExecCreate(ctx, in, client.ExecCreateOptions{Cmd: drivertest.Shell().Argv(drivertest.Fetch, addr), AttachStdout: true})
+	made, err := cli.ExecCreate(ctx, in, client.ExecCreateOptions{Cmd: append(slices.Clone(spokenFetch), addr), AttachStdout: true})
 	if err != nil {
 		return err
 	}
@@ -91,6 +106,15 @@ func leftovers(ctx context.Context, cli *client.Client, owner string) ([]string,
 	for _, v := range volumes.Items {
 		if v.Labels[driver.LabelOwner] == owner {
 			left = append(left, "volume "+v.Name)
+		}
+	}
+	networks, err := cli.NetworkList(ctx, client.NetworkListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range networks.Items {
+		if n.Labels[driver.LabelOwner] == owner {
+			left = append(left, "network "+n.Name)
 		}
 	}
 	return left, nil

@@ -82,9 +82,13 @@ func (o order) env() map[string]string {
 	return env
 }
 
-// Denied tells what the sandbox was refused: by the proxy in this process, so
-// that only who created it knows.
-func (s *sandbox) Denied(context.Context) (driver.Denials, error) {
+// Denied tells what the sandbox was refused: by its gateway, or by the proxy in
+// this process, so that only who created it knows.
+func (s *sandbox) Denied(ctx context.Context) (driver.Denials, error) {
+	if s.set != "" {
+		d, err := s.deniedByGateway(ctx)
+		return d, fail(ctx, "denied", s.id, err)
+	}
 	if s.outlet == nil {
 		return driver.Denials{}, nil
 	}

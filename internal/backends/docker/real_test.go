@@ -30,35 +30,39 @@ func needed(t testing.TB, name string) string {
 	return v
 }
 
-var (
-	guestOnce sync.Once
-	guestPath string
-	guestErr  error
-)
-
-// guestBinary is the guest under test: SANDBOXIO_GUEST, or built here.
-func guestBinary(t testing.TB) string {
-	t.Helper()
-	guestOnce.Do(func() {
-		if guestPath = os.Getenv("SANDBOXIO_GUEST"); guestPath != "" {
-			return
+// placed builds a program of ours that is placed on the engine, unless the
+// variable names one that is there.
+func placed(variable, name string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		if path := os.Getenv(variable); path != "" {
+			return path, nil
 		}
-		dir, err := os.MkdirTemp("", "guest") //nolint:usetesting // outlives the test that makes it
+		dir, err := os.MkdirTemp("", name) // outlives the test that makes it
 		if err != nil {
-			guestErr = err
-			return
+			return "", err
 		}
-		guestPath = filepath.Join(dir, "sandboxio-guest")
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", guestPath, "../../../cmd/sandboxio-guest")
+		path := filepath.Join(dir, name)
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", path, "../../../cmd/"+name)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			guestErr = fmt.Errorf("%w: %s", err, out)
+			return "", fmt.Errorf("%w: %s", err, out)
 		}
+		return path, nil
 	})
-	if guestErr != nil {
-		t.Fatal(guestErr)
+}
+
+var builtGuest, builtGateway = placed("SANDBOXIO_GUEST", "sandboxio-guest"), placed("SANDBOXIO_GATEWAY", "sandboxio-gateway")
+
+// guestBinary is the guest under test.
+func guestBinary(t testing.TB) string { t.Helper(); return must(t, builtGuest) }
+
+func must(t testing.TB, get func() (string, error)) string {
+	t.Helper()
+	v, err := get()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return guestPath
+	return v
 }
 
 // engine opens the real engine, set up with the guest under test. Whatever a
@@ -75,7 +79,7 @@ func engineOn(t testing.TB, runtime string) (*Backend, string) {
 	image := needed(t, "SANDBOXIO_TEST_IMAGE")
 	// A pin of its own: the user's is not this test's to change.
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	if _, err := Setup(t.Context(), opts, SetupOptions{Guest: guestBinary(t)}); err != nil {
+	if _, err := Setup(t.Context(), opts, SetupOptions{Guest: guestBinary(t), Gateway: must(t, builtGateway)}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := Open(t.Context(), opts)

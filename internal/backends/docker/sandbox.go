@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,10 @@ type sandbox struct {
 	cli     *client.Client
 	id      string
 	creator bool           // holds the one connection that the sandbox lives by
+	set     string         // what it shares with its gateway and networks; "" without
+	router  netip.Addr     // its gateway; none without a network
+	heard   *lines         // what its gateway says to its creator
+	remains bool           // there is no container, only what belonged to it
 	joining chan struct{}  // held while joining the guest
 	outlet  *outlet.Outlet // nil but in mode proxy, and there in the creator's only
 
@@ -77,7 +82,16 @@ func (s *sandbox) Files() driver.Files { return files{s} }
 
 // Kill removes the container by force, whatever state it is in.
 func (s *sandbox) Kill(ctx context.Context) error {
-	err := s.b.remove(ctx, s.cli, s.id)
+	var err error
+	if !s.remains {
+		err = s.b.remove(ctx, s.cli, s.id)
+	}
+	if s.set != "" {
+		if s.heard != nil {
+			s.heard.close()
+		}
+		err = errors.Join(err, s.b.removeSet(ctx, s.cli, s.set))
+	}
 	s.mu.Lock()
 	c := s.guest
 	s.mu.Unlock()
@@ -113,6 +127,9 @@ func (s *sandbox) join(ctx context.Context) (*guest.Client, error) {
 			return c, nil // it says gone, and why
 		}
 	}
+	if s.remains {
+		return nil, fail(ctx, "attach", s.id, &driver.Error{Code: driver.CodeGone, Err: errors.New("of the sandbox only its network is left")})
+	}
 	c, tier, evidence, err := s.bridge(ctx)
 	if err != nil {
 		return nil, fail(ctx, "attach", s.id, ended(err))
@@ -144,7 +161,7 @@ func (s *sandbox) bridge(ctx context.Context) (*guest.Client, driver.Isolation, 
 			kernel = h.kernel
 		}
 		tier, evidence = measured(rep, kernel, time.Now())
-		err = invariant(rep, tier)
+		err = invariant(rep, tier, s.router)
 	}
 	if err != nil {
 		_ = c.Close()
@@ -178,10 +195,17 @@ func (b *Backend) Attach(ctx context.Context, id string) (driver.Sandbox, error)
 		return nil, err
 	}
 	st, err := b.inspect(ctx, cli, id)
+	if absent(err) || errors.Is(err, errForeign) {
+		if s, rerr := b.attachRemains(ctx, cli, id); rerr == nil {
+			return s, nil
+		} else if !errors.Is(rerr, driver.CodeNotFound) {
+			err = rerr
+		}
+	}
 	if err != nil {
 		return nil, fail(ctx, "attach", id, err)
 	}
-	return &sandbox{b: b, cli: cli, id: st.ID, joining: make(chan struct{}, 1), status: st.Status}, nil
+	return &sandbox{b: b, cli: cli, id: st.ID, set: st.set, router: st.router, joining: make(chan struct{}, 1), status: st.Status}, nil
 }
 
 var errForeign = errors.New("the container is not a sandbox of sandboxio")
@@ -189,7 +213,9 @@ var errForeign = errors.New("the container is not a sandbox of sandboxio")
 // described is a sandbox as the engine describes it.
 type described struct {
 	driver.Status
-	expires time.Time // the latest deadline it may be given
+	expires time.Time  // the latest deadline it may be given
+	set     string     // as in sandbox
+	router  netip.Addr // as in sandbox
 }
 
 // inspect reads one container, and refuses those that are not ours.
@@ -206,7 +232,10 @@ func (b *Backend) inspect(ctx context.Context, cli *client.Client, id string) (d
 	if !ok || !managed(c.Config.Labels, c.Path, c.Mounts) {
 		return described{}, &driver.Error{Code: driver.CodeNotFound, Err: errForeign}
 	}
-	st := described{statusOf(c.ID, c.Name, c.Config.Labels, deadline), expires}
+	st := described{Status: statusOf(c.ID, c.Name, c.Config.Labels, deadline), expires: expires, set: c.Config.Labels[labelSet]}
+	if st.set != "" && c.HostConfig != nil && len(c.HostConfig.DNS) == 1 {
+		st.router = c.HostConfig.DNS[0] // asked for at creation, and the sandbox must still have it
+	}
 	st.State, st.Image = stateOf(c.State.Status), c.Config.Image
 	if t, err := time.Parse(time.RFC3339Nano, c.Created); err == nil {
 		st.Created = t

@@ -18,6 +18,7 @@ import (
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/boot"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -28,6 +29,7 @@ const labelContent = driver.LabelPrefix + "content"
 // SetupOptions say which binaries an engine is given.
 type SetupOptions struct {
 	Guest    string       // path of sandboxio-guest
+	Gateway  string       // path of sandboxio-gateway, for allowlists; "" leaves it out
 	CLI      string       // path of a static linux sandboxio, for reaper schedules; "" leaves them out
 	Progress func(string) // told of each step; may be nil
 }
@@ -36,6 +38,7 @@ type SetupOptions struct {
 type SetupReport struct {
 	Guest   string   // digest of the guest
 	Volume  string   // that holds it
+	Gateway string   // image of the gateway, for allowlists; "" without one
 	Keeper  string   // image for reaper schedules; "" without a CLI
 	Changed []string // what this call made; empty when all was there
 }
@@ -67,7 +70,15 @@ func (b *Backend) setup(ctx context.Context, so SetupOptions) (SetupReport, erro
 	if guest.ReleaseDigest != "" && guest.ReleaseDigest != binary.digest {
 		return rep, driver.Invalid("guest", fmt.Sprintf("%s has %s, this release's guest has %s", so.Guest, binary.digest, guest.ReleaseDigest), "use the guest of the same release")
 	}
-	var keeper *binaryFile
+	var keeper, gate *binaryFile
+	if so.Gateway != "" {
+		if gate, err = readBinary("gateway", so.Gateway); err != nil {
+			return rep, err
+		}
+		if boot.ReleaseDigest != "" && boot.ReleaseDigest != gate.digest {
+			return rep, driver.Invalid("gateway", fmt.Sprintf("%s has %s, this release's gateway has %s", so.Gateway, gate.digest, boot.ReleaseDigest), "use the gateway of the same release")
+		}
+	}
 	if so.CLI != "" {
 		if keeper, err = readBinary("cli", so.CLI); err != nil {
 			return rep, err
@@ -84,7 +95,7 @@ func (b *Backend) setup(ctx context.Context, so SetupOptions) (SetupReport, erro
 	if err != nil {
 		return rep, err
 	}
-	for _, f := range []*binaryFile{binary, keeper} {
+	for _, f := range []*binaryFile{binary, gate, keeper} {
 		if f != nil && f.machine != info.Info.Architecture {
 			return rep, driver.Invalid(f.field, fmt.Sprintf("%s is for %s, the engine's host is %s", f.path, f.machine, info.Info.Architecture), "use the release's binary for that architecture")
 		}
@@ -109,6 +120,20 @@ func (b *Backend) setup(ctx context.Context, so SetupOptions) (SetupReport, erro
 	}
 	say("volume %s holds the guest, read back and compared", rep.Volume)
 
+	if gate != nil {
+		rep.Gateway = gatewayTag(gate.digest)
+		_, made, err := importBinary(ctx, cli, gate, rep.Gateway, boot.Binary, "gateway", binary.digest)
+		if err != nil {
+			return rep, err
+		}
+		if made {
+			rep.Changed = append(rep.Changed, "image "+rep.Gateway)
+		}
+		if err := boot.WritePin(gate.digest); err != nil {
+			return rep, err
+		}
+		say("image %s is there for allowlists", rep.Gateway)
+	}
 	if keeper != nil {
 		rep.Keeper = keeperTag(binary.digest)
 		_, made, err := importBinary(ctx, cli, keeper, rep.Keeper, keeperBinary, "keeper", binary.digest)
@@ -126,6 +151,8 @@ func (b *Backend) setup(ctx context.Context, so SetupOptions) (SetupReport, erro
 func short(digest string) string     { return strings.TrimPrefix(digest, "sha256:")[:12] }
 func guestTag(digest string) string  { return "sandboxio-helper:" + short(digest) }
 func keeperTag(digest string) string { return "sandboxio-keeper:" + short(digest) }
+
+func gatewayTag(digest string) string { return "sandboxio-gateway:" + short(digest) }
 
 type binaryFile struct {
 	field, path, digest, machine string

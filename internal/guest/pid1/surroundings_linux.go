@@ -1,6 +1,9 @@
 package pid1
 
 import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
 	"os"
 	"path"
 	"strconv"
@@ -22,7 +25,9 @@ func surroundings(r *wire.Report) {
 	r.Interfaces, r.Routes = interfaces(), wire.Unknown
 	if b, err := os.ReadFile("/proc/net/route"); err == nil {
 		r.Routes = max(0, int64(strings.Count(string(b), "\n"))-1)
+		r.Routers = routers(string(b))
 	}
+	r.IPv6 = addresses6()
 	var root unix.Statfs_t
 	r.RootReadOnly = unix.Statfs("/", &root) == nil && root.Flags&unix.ST_RDONLY != 0
 	info, _ := os.ReadFile("/proc/self/mountinfo")
@@ -47,6 +52,44 @@ func interfaces() []string {
 		if name, _, ok := strings.Cut(line, ":"); ok {
 			out = append(out, strings.TrimSpace(name))
 		}
+	}
+	return out
+}
+
+// routers are where the default routes in the text of /proc/net/route lead.
+func routers(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line) // interface, destination, gateway, …
+		if len(f) < 3 || f[1] != "00000000" {
+			continue
+		}
+		n, err := strconv.ParseUint(f[2], 16, 32)
+		if err != nil {
+			return append(out, "unknown")
+		}
+		out = append(out, netip.AddrFrom4([4]byte(binary.NativeEndian.AppendUint32(nil, uint32(n)))).String())
+	}
+	return out
+}
+
+// addresses6 are the IPv6 addresses beside loopback's. A kernel without IPv6
+// has no such list.
+func addresses6() []string {
+	b, err := os.ReadFile("/proc/net/if_inet6")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return []string{"unknown"}
+	}
+	var out []string
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line) // address, index, prefix, scope, flags, interface
+		if len(f) == 6 && f[5] == "lo" {
+			continue
+		}
+		out = append(out, strings.Join(f, " "))
 	}
 	return out
 }

@@ -19,7 +19,9 @@ type Report struct {
 	Release      string // uname -r
 	Machine      string
 	Interfaces   []string
-	Routes       int64 // IPv4 routes
+	Routes       int64    // IPv4 routes
+	Routers      []string // of its default IPv4 routes
+	IPv6         []string // addresses, loopback's left out; "unknown"
 	RootReadOnly bool
 	Mounts       []Mount
 	Cgroup       Cgroup
@@ -77,6 +79,8 @@ func (m *Report) Fields(c *Coder) {
 	c.Str(&m.Machine)
 	c.Strs(&m.Interfaces)
 	Num(c, &m.Routes)
+	c.Strs(&m.Routers)
+	c.Strs(&m.IPv6)
 	c.Bool(&m.RootReadOnly)
 	List(c, &m.Mounts, func(p *Mount) {
 		c.Str(&p.Point)

@@ -1,0 +1,175 @@
+package daemon
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/boot"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/kernel"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// post is a gateway that has come up.
+type post struct {
+	cfg      boot.Config
+	tally    *egress.Tally
+	resolver *gateway.Resolver
+	router   *gateway.Router
+
+	turned  *net.TCPListener // connections that were turned aside
+	queries *net.UDPConn
+	longer  *net.TCPListener // queries over TCP
+}
+
+// open brings a gateway up, in the order that lets nothing through before the
+// policy is in place. On an error it may have set the packet filter, which then
+// drops everything, and nothing else that lasts.
+func open(ctx context.Context, cfg boot.Config) (p *post, ready boot.Ready, err error) {
+	p = &post{cfg: cfg, tally: &egress.Tally{}}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	policy, err := egress.Compile(cfg.Rules, egress.Options{Protect: cfg.Protect})
+	if err != nil {
+		return p, ready, err
+	}
+	pins := &gateway.Pins{}
+	p.resolver = gateway.NewResolver(gateway.ResolverOptions{Policy: policy, Pins: pins, Denials: p.tally})
+	p.router = gateway.NewRouter(gateway.RouterOptions{Policy: policy, Pins: pins, Denials: p.tally, Dial: dial})
+
+	if err := kernel.Able(); err != nil {
+		return p, ready, err
+	}
+	if ready.IPv6, err = kernel.IPv6(); err != nil {
+		return p, ready, err
+	}
+	if len(ready.IPv6) > 0 {
+		return p, ready, &driver.Error{Code: driver.CodeUnsupported, Field: "network", Hint: "upgrade Docker Engine, or boot its host with ipv6.disable=1", Err: errIPv6(ready.IPv6)}
+	}
+	if ready.Inside, err = kernel.Interface(cfg.Inside); err != nil {
+		return p, ready, err
+	}
+	if ready.Uplink, err = kernel.Interface(cfg.Uplink); err != nil {
+		return p, ready, err
+	}
+	for _, name := range []string{ready.Inside, ready.Uplink} {
+		on, err := kernel.Forwarding(name)
+		if err != nil {
+			return p, ready, err
+		}
+		if on {
+			return p, ready, errEarly
+		}
+	}
+
+	rules, err := gateway.Firewall(cfg.Rules, cfg.Site(ready.Inside, ready.Uplink))
+	if err != nil {
+		return p, ready, err
+	}
+	if err := kernel.Apply(rules); err != nil {
+		return p, ready, err
+	}
+	ready.Ruleset = boot.DigestOf(rules)
+	if err := kernel.Route(ready.Uplink, cfg.Router); err != nil {
+		return p, ready, err
+	}
+	if err := p.listen(ctx); err != nil {
+		return p, ready, err
+	}
+	if err := kernel.Forward(ready.Inside, ready.Uplink); err != nil {
+		return p, ready, err
+	}
+	own := netip.PrefixFrom(cfg.Gateway, cfg.Inside.Bits())
+	if err := kernel.Claim(ready.Inside, own); err != nil {
+		return p, ready, err
+	}
+	ready.Address = own.String()
+	if err := kernel.Drop(cfg.UID); err != nil {
+		return p, ready, err
+	}
+	ready.UID = cfg.UID
+	ready.Caps, err = kernel.Caps()
+	return p, ready, err
+}
+
+func (p *post) listen(ctx context.Context) (err error) {
+	// On no address in particular: where a redirect leads is the kernel's choice
+	// among those of the interface, and the filter lets nothing else in.
+	if p.turned, err = kernel.Listen(ctx, netip.AddrPortFrom(netip.IPv4Unspecified(), boot.ProxyPort)); err != nil {
+		return err
+	}
+	dns := netip.AddrPortFrom(p.cfg.Gateway, 53)
+	if p.queries, err = kernel.ListenPacket(ctx, dns); err != nil {
+		return err
+	}
+	p.longer, err = kernel.Listen(ctx, dns)
+	return err
+}
+
+func (p *post) close() {
+	for _, l := range []*net.TCPListener{p.turned, p.longer} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+	if p.queries != nil {
+		_ = p.queries.Close()
+	}
+}
+
+// serve works until ctx ends, and returns when all of it has.
+func (p *post) serve(ctx context.Context, out *speaker) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, p.close)
+	defer stop()
+	var all sync.WaitGroup
+	defer all.Wait()
+	// Whichever of them ends, the gateway does: half a gateway is not one.
+	for _, work := range []func(){
+		func() { p.route(ctx) },
+		func() { p.answer(ctx) },
+		func() { p.converse(ctx) },
+	} {
+		all.Go(func() {
+			defer cancel()
+			work()
+		})
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var told told
+	for {
+		select {
+		case <-tick.C:
+			told.tell(p.tally, out)
+		case <-ctx.Done():
+			told.tell(p.tally, out)
+			return
+		}
+	}
+}
+
+// route takes the connections that were turned aside.
+func (p *post) route(ctx context.Context) {
+	accept(ctx, p.turned, func(c *net.TCPConn) {
+		to, err := kernel.Meant(c)
+		if err != nil {
+			_ = c.Close()
+			return
+		}
+		p.router.Serve(ctx, c, to)
+	})
+}
+
+func dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp4", to.String())
+}
