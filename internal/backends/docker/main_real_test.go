@@ -34,6 +34,15 @@ func own(token string) error {
 	spec := testSpec(token)
 	spec.Image = os.Getenv("SANDBOXIO_TEST_IMAGE")
 	spec.Labels = map[string]string{"test": os.Getenv("SANDBOXIO_TEST_NAME")}
+	if text := os.Getenv("SANDBOXIO_TEST_RULE"); text != "" {
+		rule, err := driver.ParseRule(text)
+		if err != nil {
+			return err
+		}
+		if spec.Network.Egress, err = driver.Canonical([]driver.Rule{rule}); err != nil {
+			return err
+		}
+	}
 	sb, err := b.Create(ctx, spec)
 	if err != nil {
 		return err

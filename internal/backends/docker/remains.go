@@ -87,7 +87,9 @@ func (b *Backend) setOf(ctx context.Context, cli *client.Client, set string) ([]
 	var containers []container.Summary
 	var networks []network.Summary
 	for _, c := range cs.Items {
-		if driver.HasLabels(c.Labels, want) && c.Labels[labelSet] != "" {
+		// An image can have any label; it cannot have our programs and volume.
+		ours := isPart(c.Labels, programOf(c)) || managed(c.Labels, programOf(c), c.Mounts)
+		if ours && driver.HasLabels(c.Labels, want) && c.Labels[labelSet] != "" {
 			containers = append(containers, c)
 		}
 	}
@@ -129,10 +131,16 @@ func (b *Backend) removeNetwork(ctx context.Context, cli *client.Client, id stri
 	}
 }
 
+// isPart reports whether a container runs the gateway's program for a sandbox:
+// as its gateway, or to look at the host.
+func isPart(labels map[string]string, entrypoint string) bool {
+	return labels[driver.LabelManaged] == "true" && labels[labelSet] != "" && entrypoint == boot.Binary
+}
+
 // isGateway reports whether a container is a gateway of ours: its labels, and
 // its program.
 func isGateway(labels map[string]string, entrypoint string) bool {
-	return labels[driver.LabelManaged] == "true" && labels[driver.LabelRole] == driver.RoleGateway && labels[labelSet] != "" && entrypoint == boot.Binary
+	return isPart(labels, entrypoint) && labels[driver.LabelRole] == driver.RoleGateway
 }
 
 // remnant is a set without a sandbox.
@@ -163,7 +171,7 @@ func remains(containers []container.Summary, networks []network.Summary) []remna
 		}
 	}
 	for _, c := range containers {
-		if isGateway(c.Labels, programOf(c)) && len(c.Names) > 0 {
+		if isPart(c.Labels, programOf(c)) && len(c.Names) > 0 {
 			add(c.ID, c.Names[0], c.Labels)
 		}
 	}

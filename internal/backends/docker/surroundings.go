@@ -42,10 +42,10 @@ type lookCache struct {
 
 // surroundings looks around: at the engine's networks each time, at its host
 // once in a while.
-func (b *Backend) surroundings(ctx context.Context, cli *client.Client, image string, uplink string) (surroundings, error) {
+func (b *Backend) surroundings(ctx context.Context, cli *client.Client, o order, w *way) (surroundings, error) {
 	var s surroundings
 	var err error
-	if s.host, err = b.look(ctx, cli, image); err != nil {
+	if s.host, err = b.look(ctx, cli, o, w); err != nil {
 		return s, fmt.Errorf("looking at the network of the engine's host: %w", err)
 	}
 	for _, a := range s.host.Addrs {
@@ -62,7 +62,7 @@ func (b *Backend) surroundings(ctx context.Context, cli *client.Client, image st
 				continue
 			}
 			s.taken = append(s.taken, c.Subnet)
-			if n.ID != uplink && n.Labels[driver.LabelManaged] != "true" { // ours are in the pool, which is protected as a whole
+			if n.ID != w.uplink && n.Labels[driver.LabelManaged] != "true" { // ours are in the pool, which is protected as a whole
 				s.protect = append(s.protect, driver.Range{Prefix: c.Subnet.Masked(), Class: driver.ClassPrivate})
 			}
 		}
@@ -73,7 +73,7 @@ func (b *Backend) surroundings(ctx context.Context, cli *client.Client, image st
 // look starts the gateway's program in the host's network namespace, without
 // any capability, to say what it sees there: an engine tells nobody its own
 // addresses.
-func (b *Backend) look(ctx context.Context, cli *client.Client, image string) (boot.Host, error) {
+func (b *Backend) look(ctx context.Context, cli *client.Client, o order, w *way) (boot.Host, error) {
 	b.looked.mu.Lock()
 	defer b.looked.mu.Unlock()
 	if !b.looked.at.IsZero() && time.Since(b.looked.at) < lookFresh {
@@ -81,19 +81,19 @@ func (b *Backend) look(ctx context.Context, cli *client.Client, image string) (b
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	h, err := b.lookOnce(ctx, cli, image)
+	h, err := b.lookOnce(ctx, cli, o, w)
 	if err == nil {
 		b.looked.host, b.looked.at = h, time.Now()
 	}
 	return h, err
 }
 
-func (b *Backend) lookOnce(ctx context.Context, cli *client.Client, image string) (_ boot.Host, err error) {
+func (b *Backend) lookOnce(ctx context.Context, cli *client.Client, o order, w *way) (_ boot.Host, err error) {
 	no, pids := false, int64(gatewayPIDs)
 	id, warnings, err := b.createContainer(ctx, cli, "create", client.ContainerCreateOptions{
 		Name: namePrefix + "look-" + nonce(),
-		Config: &container.Config{Image: image, User: "65534:65534", Entrypoint: []string{boot.Binary}, Cmd: boot.HostArgs(), WorkingDir: "/",
-			Labels:       map[string]string{driver.LabelManaged: "true", driver.LabelRole: driver.RoleHelper, labelHelper: "look"},
+		Config: &container.Config{Image: w.image, User: "65534:65534", Entrypoint: []string{boot.Binary}, Cmd: boot.HostArgs(), WorkingDir: "/",
+			Labels:       o.partLabels(driver.RoleHelper, w.set), // it goes with the sandbox, should nobody be left to remove it
 			AttachStdout: true, AttachStderr: true, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}},
 		HostConfig: &container.HostConfig{
 			NetworkMode: "host", LogConfig: container.LogConfig{Type: "none"}, CapDrop: []string{"ALL"}, ReadonlyRootfs: true, AutoRemove: true,
@@ -112,7 +112,7 @@ func (b *Backend) lookOnce(ctx context.Context, cli *client.Client, image string
 	if err := refuseWarnings(warnings); err != nil {
 		return boot.Host{}, err
 	}
-	if err := b.verifyGateway(ctx, cli, image, id); err != nil {
+	if err := b.verifyGateway(ctx, cli, w.image, id); err != nil {
 		return boot.Host{}, err
 	}
 	l, err := listen(ctx, cli, id, false)

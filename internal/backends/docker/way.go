@@ -72,7 +72,7 @@ func (b *Backend) buildWay(ctx context.Context, cli *client.Client, o order, w *
 	if err != nil {
 		return slow(err)
 	}
-	around, err := b.surroundings(ctx, cli, w.image, w.uplink)
+	around, err := b.surroundings(ctx, cli, o, w)
 	if err != nil {
 		return slow(err)
 	}

@@ -1,0 +1,334 @@
+//go:build dockertest
+
+package docker
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// gatewayOf is the id of a sandbox's gateway.
+func gatewayOf(t testing.TB, b *Backend, sb driver.Sandbox) string {
+	t.Helper()
+	s, ok := sb.(*sandbox)
+	if !ok {
+		t.Fatalf("%T", sb)
+	}
+	containers, _, err := b.setOf(t.Context(), raw(t, b), s.set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range containers {
+		if isGateway(c.Labels, programOf(c)) {
+			return c.ID
+		}
+	}
+	t.Fatal("there is no gateway")
+	return ""
+}
+
+// networksOf are a sandbox's networks.
+func networksOf(t testing.TB, b *Backend, sb driver.Sandbox) []network.Summary {
+	t.Helper()
+	_, networks, err := b.setOf(t.Context(), raw(t, b), sb.(*sandbox).set) //nolint:forcetypeassert // it is ours
+	if err != nil {
+		t.Fatal(err)
+	}
+	return networks
+}
+
+// left lists what carries a sandbox's set, past List.
+func left(t testing.TB, b *Backend, set string) []string {
+	t.Helper()
+	containers, networks, err := b.setOf(t.Context(), raw(t, b), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, c := range containers {
+		out = append(out, fmt.Sprint(c.Names, c.State))
+	}
+	for _, n := range networks {
+		out = append(out, n.Name)
+	}
+	return out
+}
+
+// TestADeadGatewayMeansNoNetwork kills it while bytes flow, through the router
+// and straight through the packet filter: not one passes afterwards.
+func TestADeadGatewayMeansNoNetwork(t *testing.T) {
+	plain, image := engine(t)
+	w := newInternet(t, plain, image)
+	b := w.backend(t, plain)
+	for _, c := range []struct{ name, addr, host string }{
+		{"through the router (M17)", `socket.gethostbyname("allowed.example")`, "allowed.example"},
+		{"straight through (M17)", `"` + worldCIDR + `"`, "x.example"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := realSpec(t, image)
+			spec.Lifetime = 300 * time.Second
+			spec.Network.Egress = rules(t, "allowed.example", worldCIDR+"/32:80")
+			sb := create(t, b, spec)
+			gate := gatewayOf(t, b, sb)
+			// It counts what arrives, for ever, in a file that is looked at.
+			p, err := sb.Start(t.Context(), driver.Cmd{Timeout: driver.DefaultTimeout, Args: []string{"python3", "-c", `
+import socket
+c = socket.create_connection((` + c.addr + `, 80), 5)
+c.settimeout(None)
+c.sendall(b"GET /for-ever HTTP/1.1\r\nHost: ` + c.host + `\r\n\r\n")
+n = 0
+while True:
+    got = c.recv(1 << 16)
+    n += len(got)
+    with open("/work/new", "w") as f: f.write(str(n) if got else "end")
+    import os; os.rename("/work/new", "/work/count")
+    if not got: break
+`}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = p.Kill(cleanup(t)) })
+			count := func() int {
+				n, _ := strconv.Atoi(strings.TrimSpace(sh(t, sb, "cat /work/count 2>/dev/null")))
+				return n
+			}
+			eventually(t, 20*time.Second, "bytes flow", func() bool { return count() > 1<<20 })
+			if _, err := raw(t, b).ContainerKill(t.Context(), gate, client.ContainerKillOptions{Signal: "KILL"}); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, 20*time.Second, "the gateway is gone", func() bool { return isGone(t, b, gate) })
+			sh(t, sb, "sleep 0.3") // what had arrived before is counted
+			before := count()
+			for name, try := range map[string]string{
+				"a new connection": `http(` + c.addr + `, 80, "` + c.host + `")`,
+				"an address":       `tcp("` + worldCIDR + `", 80)`,
+				"a name":           `resolve("allowed.example")`,
+				"a datagram":       `udp("` + worldAllowed + `", 9999)`,
+			} {
+				if open, what := attempt(t, sb, try); open {
+					t.Errorf("%s without a gateway: %s", name, what)
+				}
+			}
+			if after := count(); after != before {
+				t.Errorf("%d bytes passed without a gateway", after-before)
+			}
+		})
+	}
+}
+
+// TestAGatewayThatIsTakenOverGetsNoFurther speaks from inside the gateway, as
+// its own user: what protects the sandbox from metadata and neighbours protects
+// it from the gateway's own faults too.
+func TestAGatewayThatIsTakenOverGetsNoFurther(t *testing.T) {
+	plain, image := engine(t)
+	w := newInternet(t, plain, image)
+	b := w.backend(t, plain)
+	spec := realSpec(t, image)
+	spec.Network.Egress = rules(t, "allowed.example")
+	sb := create(t, b, spec)
+	gate := gatewayOf(t, b, sb)
+	cli := raw(t, b)
+	uid := procUID(t, cli, gate)
+	if uid == "0" {
+		t.Fatal("the gateway runs as root")
+	}
+	try := func(user, expression string) string {
+		c := looseConfig(image, "python3", "-c", attempts+"\ntry: print('open', "+expression+")\nexcept Exception as e: print('closed', type(e).__name__, e)\n")
+		c.User = user
+		made, err := cli.ContainerCreate(t.Context(), client.ContainerCreateOptions{Config: c, HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode("container:" + gate)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = b.remove(cleanup(t), cli, made.ID) }()
+		return strings.TrimSpace(runRaw(t, b, made.ID))
+	}
+	for _, c := range []struct {
+		name, user, expression string
+		open                   bool
+	}{
+		{"what the router may do", uid, `http("` + worldAllowed + `", 80, "allowed.example")`, true},
+		{"metadata", uid, `http("` + worldMetadata + `", 80, "` + worldMetadata + `")`, false},
+		{"a private neighbour", uid, `http("` + worldPrivate + `", 80, "` + worldPrivate + `")`, false},
+		{"another port", uid, `tcp("` + worldAllowed + `", 22)`, false},
+		{"a datagram", uid, `udp("` + worldAllowed + `", 9999)`, false},
+		{"another user's connection", "12345:12345", `http("` + worldAllowed + `", 80, "allowed.example")`, false},
+		{"root's connection", "0:0", `http("` + worldAllowed + `", 80, "allowed.example")`, false},
+	} {
+		if got := try(c.user, c.expression); strings.HasPrefix(got, "open") != c.open {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+}
+
+// procUID is who the program of a container runs as.
+func procUID(t testing.TB, cli *client.Client, id string) string {
+	t.Helper()
+	top, err := cli.ContainerTop(t.Context(), id, client.ContainerTopOptions{Arguments: []string{"-eo", "uid,pid,comm"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(top.Processes) != 1 {
+		t.Fatalf("%v", top.Processes)
+	}
+	return top.Processes[0][0]
+}
+
+// TestTheHostAndItsBridgesAreClosed is the way out that everybody has: an
+// uplink of the gateway's own, and the host for its router.
+func TestTheHostAndItsBridgesAreClosed(t *testing.T) {
+	b, image := engine(t)
+	cli := raw(t, b)
+	server := `import socketserver
+class H(socketserver.BaseRequestHandler):
+    def handle(self): self.request.recv(1000); self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nalive\n")
+class S(socketserver.ThreadingTCPServer): allow_reuse_address = True
+S(("", 18123), H).serve_forever()`
+	neighbour := bystander(t, cli, image, "bridge", server)
+	bystander(t, cli, image, "host", server)
+	control := bystander(t, cli, image, "bridge", "import time\nwhile True: time.sleep(60)")
+	info, err := cli.ContainerInspect(t.Context(), neighbour, client.ContainerInspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bridge := info.Container.NetworkSettings.Networks["bridge"]
+	open := bridge.Gateway.String()
+	spec := realSpec(t, image)
+	spec.Lifetime = 300 * time.Second
+	spec.Network.Egress = rules(t, "0.0.0.0/0:18123")
+	closed := create(t, b, spec)
+	var uplink string
+	for _, n := range networksOf(t, b, closed) {
+		if strings.Contains(n.Name, "uplink") {
+			uplink = n.IPAM.Config[0].Gateway.String()
+		}
+	}
+	for _, at := range []string{open, bridge.IPAddress.String()} {
+		eventually(t, 10*time.Second, "the control reaches "+at, func() bool { return answers(t.Context(), cli, control, at+":18123") == nil })
+	}
+	for name, at := range map[string]string{"the host, by its default bridge": open, "the host, by the gateway's uplink": uplink, "a neighbour on another bridge": bridge.IPAddress.String(),
+		"metadata": worldMetadata, "the host's loopback": "127.0.0.1"} {
+		if reached, what := attempt(t, closed, `http("`+at+`", 18123, "x.example")`); reached {
+			t.Errorf("%s: %s", name, what)
+		}
+	}
+	// The proof can fail: a rule that names the host opens it, by the same way.
+	spec = realSpec(t, image)
+	spec.Lifetime = 300 * time.Second
+	spec.Network.Egress = rules(t, open+"/32:18123")
+	if reached, what := attempt(t, create(t, b, spec), `http("`+open+`", 18123, "x.example")`); !reached {
+		t.Errorf("a rule that names the host: %s", what)
+	}
+}
+
+// TestAPoolThatIsUsedUpIsAnError asks for one sandbox more than it has room for.
+func TestAPoolThatIsUsedUpIsAnError(t *testing.T) {
+	plain, image := engine(t)
+	opts := plain.opts
+	opts.AddressPool = "198.19.255.240/28"
+	b, err := Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	spec := func() driver.Spec {
+		s := realSpec(t, image)
+		s.Network.Egress = rules(t, "allowed.example")
+		return s
+	}
+	first := create(t, b, spec())
+	two := spec()
+	_, err = b.Create(t.Context(), two)
+	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Code != driver.CodeExhausted || !strings.Contains(e.Hint, "address_pool") {
+		t.Errorf("%v", err)
+	}
+	if l := ofInstance(t, b, two.Token); len(l) > 0 {
+		t.Errorf("left behind: %v", l)
+	}
+	if err := first.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	create(t, b, spec()) // there is room again
+}
+
+// TestASandboxThatEndsByItselfLeavesNothingForLong is found by a sweep, whoever
+// sweeps.
+func TestASandboxThatEndsByItselfLeavesNothingForLong(t *testing.T) {
+	b, image := engine(t)
+	spec := realSpec(t, image)
+	spec.Detached, spec.Lifetime = true, 2*time.Second
+	spec.Network.Egress = rules(t, "allowed.example")
+	sb := create(t, b, spec)
+	set := sb.(*sandbox).set //nolint:forcetypeassert // it is ours
+	eventually(t, 20*time.Second, "the sandbox has ended", func() bool { return isGone(t, b, sb.Status().ID) })
+	var found []driver.Status
+	for st, err := range b.List(t.Context(), map[string]string{driver.LabelInstance: spec.Token, "test": t.Name()}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, st)
+	}
+	if len(found) != 1 || found[0].Overdue(time.Now().Add(time.Hour)) == "" || found[0].Facts.Instance != spec.Token {
+		t.Fatalf("%+v of %v", found, left(t, b, set))
+	}
+	other, err := b.Attach(t.Context(), found[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Start(t.Context(), driver.Cmd{Args: []string{"true"}, Timeout: time.Second}); driver.CodeOf(err) != driver.CodeGone {
+		t.Errorf("a program in what is left: %v", err)
+	}
+	if err := other.Kill(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if l := left(t, b, set); len(l) > 0 {
+		t.Errorf("left: %v", l)
+	}
+}
+
+// TestDenialsAreTold by the gateway, to its creator and to who attaches later.
+func TestDenialsAreTold(t *testing.T) {
+	plain, image := engine(t)
+	w := newInternet(t, plain, image)
+	b := w.backend(t, plain)
+	spec := realSpec(t, image)
+	spec.Lifetime = 300 * time.Second
+	spec.Network.Egress = rules(t, "allowed.example")
+	sb := create(t, b, spec)
+	attempt(t, sb, `resolve("denied.example")`)
+	attempt(t, sb, `http("`+worldDenied+`", 80, "denied.example", "/secret-path")`)
+	joined, err := b.Attach(t.Context(), sb.Status().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]driver.Sandbox{"its creator": sb, "who attached": joined} {
+		d, ok := driver.As[driver.Denier](s)
+		if !ok {
+			t.Fatalf("%T tells nothing", s)
+		}
+		eventually(t, 10*time.Second, name+" is told", func() bool {
+			got, err := d.Denied(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var name, port bool
+			for _, one := range got.Told {
+				if strings.Contains(fmt.Sprint(one), "secret") {
+					t.Fatalf("it tells what was sent: %+v", one)
+				}
+				name = name || one.Host == "denied.example" && one.Port == 0 && one.Reason == "host" && one.Count > 0
+				port = port || one.Host == "denied.example" && one.Port == 80 && one.Addr.String() == worldDenied && one.Reason == "host"
+			}
+			return name && port
+		})
+	}
+}
