@@ -21,9 +21,9 @@ sandboxio_network_policy has them.`
 func (a *app) egressCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "egress",
-		Short: "Check allowlists, and explain what they allow",
+		Short: "Check allowlists, explain what they allow, and learn what a program needs",
 	}
-	c.AddCommand(a.egressLintCommand(), a.egressExplainCommand())
+	c.AddCommand(a.egressLintCommand(), a.egressExplainCommand(), a.egressLearnCommand())
 	return c
 }
 

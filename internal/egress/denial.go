@@ -27,6 +27,16 @@ func (d Denial) Driver() driver.Denial {
 	return driver.Denial{Host: d.Host, Addr: d.Addr, Port: d.Port, Reason: string(d.Reason), Count: d.Count, First: d.First, Last: d.Last}
 }
 
+// DenialOf is d in the words of this package; a reason that it does not know is
+// malformed.
+func DenialOf(d driver.Denial) Denial {
+	r := Reason(d.Reason)
+	if _, ok := reasonTexts[r]; !ok {
+		r = Malformed
+	}
+	return Denial{Host: d.Host[:min(len(d.Host), maxHost)], Addr: d.Addr, Port: d.Port, Reason: r, Count: max(d.Count, 1), First: d.First, Last: d.Last}
+}
+
 func (d Denial) compare(other Denial) int {
 	return cmp.Or(cmp.Compare(d.Host, other.Host), d.Addr.Compare(other.Addr), cmp.Compare(d.Port, other.Port), cmp.Compare(d.Reason, other.Reason))
 }

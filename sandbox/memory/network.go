@@ -41,17 +41,25 @@ func (b *box) reach(host string, port uint16, proxied bool) bool {
 		return false
 	}
 	a, err := netip.ParseAddr(host)
-	allowed := false
+	allowed, reason := false, "address"
 	if err == nil {
 		allowed = slices.ContainsFunc(n.Egress, func(r driver.Rule) bool { return prefixMatches(r, a, port) })
 	} else if name, err := driver.CanonicalHost(host); err == nil {
-		var known bool
-		a, known = b.lookUp(name)
-		allowed = known && slices.ContainsFunc(n.Egress, func(r driver.Rule) bool { return hostMatches(r, name) && slices.Contains(r.Ports, port) }) &&
-			(driver.Classify(a) == driver.ClassPublic || slices.ContainsFunc(n.Egress, func(r driver.Rule) bool { return prefixMatches(r, a, port) }))
+		reason = "host"
+		if slices.ContainsFunc(n.Egress, func(r driver.Rule) bool { return hostMatches(r, name) && slices.Contains(r.Ports, port) }) {
+			var known bool
+			a, known = b.lookUp(name)
+			opened := driver.Classify(a) == driver.ClassPublic || slices.ContainsFunc(n.Egress, func(r driver.Rule) bool { return prefixMatches(r, a, port) })
+			if allowed, reason = known && opened, "protected"; !known {
+				reason = "unresolved"
+			}
+		}
+	}
+	if len(n.Egress) == 0 {
+		reason = "no-rules"
 	}
 	if !allowed {
-		b.deny(host, port)
+		b.deny(host, port, reason)
 	}
 	return allowed && b.world.Answers(netip.AddrPortFrom(a.Unmap(), port))
 }
@@ -60,17 +68,16 @@ func (b *box) reach(host string, port uint16, proxied bool) bool {
 const maxDenials = 1024
 
 // deny counts a refused attempt.
-func (b *box) deny(host string, port uint16) {
-	d := driver.Denial{Host: host[:min(len(host), 256)], Port: port, Reason: "host", Count: 1, First: time.Now(), Last: time.Now()}
+func (b *box) deny(host string, port uint16, reason string) {
+	d := driver.Denial{Host: host[:min(len(host), 256)], Port: port, Reason: reason, Count: 1, First: time.Now(), Last: time.Now()}
 	if a, err := netip.ParseAddr(host); err == nil {
-		d.Host, d.Addr, d.Reason = "", a.Unmap(), "address"
-	}
-	if len(b.spec.Network.Egress) == 0 {
-		d.Reason = "no-rules"
+		d.Host, d.Addr = "", a.Unmap()
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := slices.IndexFunc(b.denied.Told, func(k driver.Denial) bool { return k.Host == d.Host && k.Addr == d.Addr && k.Port == d.Port })
+	at := slices.IndexFunc(b.denied.Told, func(k driver.Denial) bool {
+		return k.Host == d.Host && k.Addr == d.Addr && k.Port == d.Port && k.Reason == d.Reason
+	})
 	switch {
 	case at >= 0:
 		b.denied.Told[at].Count++
