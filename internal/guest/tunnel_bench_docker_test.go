@@ -1,0 +1,112 @@
+//go:build dockertest
+
+package guest_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// rawInput writes benchBytes to a container's attached stdin, until a program
+// that throws them away has read them all.
+func rawInput(b *testing.B) time.Duration {
+	b.Helper()
+	cfg := &container.Config{Image: image, Entrypoint: []string{"sh", "-c", "head -c " + strconv.Itoa(benchBytes) + " >/dev/null; echo done"}, OpenStdin: true, StdinOnce: true,
+		Labels: map[string]string{"sandboxio-test": os.Getenv("SANDBOXIO_TEST_RUN")}}
+	made, err := engine.ContainerCreate(b.Context(), client.ContainerCreateOptions{Config: cfg, HostConfig: &container.HostConfig{NetworkMode: "none", LogConfig: container.LogConfig{Type: "none"}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	box := &box{t: b, id: made.ID}
+	defer box.remove()
+	res, err := engine.ContainerAttach(b.Context(), made.ID, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Close()
+	if _, err := engine.ContainerStart(b.Context(), made.ID, client.ContainerStartOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	start := time.Now()
+	if _, err := io.Copy(res.Conn, struct{ io.Reader }{zeros(benchBytes)}); err != nil {
+		b.Fatal(err)
+	}
+	var done [5]byte
+	if _, err := io.ReadFull(&attached{Conn: res.Conn}, done[:]); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(start)
+}
+
+// BenchmarkTunnel carries bytes of a program's connection out and in, and
+// reports which part of a raw attached stream's speed that is: 0.6 is promised.
+func BenchmarkTunnel(b *testing.B) {
+	for name, c := range map[string]struct {
+		raw    func(*testing.B) time.Duration
+		script string
+		serve  func(net.Conn) error
+	}{
+		"up": {rawStream, `s.sendall(b'.'); s.recv(1)
+b = bytes(1 << 18)
+for _ in range(` + strconv.Itoa(benchBytes>>18) + `): s.sendall(b)
+s.recv(1)`, func(conn net.Conn) error { _, err := io.CopyN(io.Discard, conn, benchBytes); return err }},
+		"down": {rawInput, `s.sendall(b'.'); s.recv(1)
+b = bytearray(1 << 18); n = 0
+while n < ` + strconv.Itoa(benchBytes) + `: n += s.recv_into(b)
+s.sendall(b'.')`, func(conn net.Conn) error {
+			if _, err := io.Copy(conn, zeros(benchBytes)); err != nil {
+				return err
+			}
+			_, err := io.ReadFull(conn, make([]byte, 1))
+			return err
+		}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			took := make(chan time.Duration)
+			box := listening(b, func(_ context.Context, conn net.Conn) {
+				_, err := io.ReadFull(conn, make([]byte, 1))
+				start := time.Now()
+				if err == nil {
+					_, err = conn.Write([]byte("."))
+				}
+				if err == nil {
+					err = c.serve(conn)
+				}
+				if err != nil {
+					b.Error(err)
+				}
+				took <- time.Since(start)
+			})
+			b.SetBytes(benchBytes)
+			var ours, raws []time.Duration
+			for b.Loop() {
+				b.StopTimer()
+				raws = append(raws, c.raw(b))
+				p, err := box.guest.Start(b.Context(), driver.Cmd{Args: []string{"python3", "-c", connected + "s = connect()\n" + c.script}, Timeout: time.Minute})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				ours = append(ours, <-took)
+				b.StopTimer()
+				if err := p.Kill(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(median(raws))/float64(median(ours)), "x-raw-stream")
+			b.ReportMetric(benchBytes/1e6/median(raws).Seconds(), "raw-MB/s")
+			b.ReportMetric(benchBytes/1e6/median(ours).Seconds(), "tunnel-MB/s")
+		})
+	}
+}
