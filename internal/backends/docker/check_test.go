@@ -26,7 +26,7 @@ func TestCheckRefusesWhatCannotBeEnforced(t *testing.T) {
 		}, driver.CodeUnsupported, []string{"network.egress[0].cidr", "network.egress[1].ports"}},
 		{"more rules than a gateway can be told", func(s *driver.Spec) { s.Network.Egress = manyRules(100_000) }, driver.CodeUnsupported, []string{"network.egress"}},
 		{"an exposed port", func(s *driver.Spec) { s.Network.Expose = []uint16{80} }, driver.CodeUnsupported, []string{"network.expose[0]"}},
-		{"learning", func(s *driver.Spec) { s.Network.Learn = true }, driver.CodeUnsupported, []string{"network.learn"}},
+
 		{"a user-space kernel", func(s *driver.Spec) { s.Isolation = driver.UserKernel }, driver.CodeUnsupported, []string{"isolation"}},
 		{"a virtual machine", func(s *driver.Spec) { s.Isolation = driver.MicroVM }, driver.CodeUnsupported, []string{"isolation"}},
 		{"many tenants", func(s *driver.Spec) { s.MultiTenant = true }, driver.CodeUnsupported, []string{"multi_tenant"}},
@@ -44,8 +44,8 @@ func TestCheckRefusesWhatCannotBeEnforced(t *testing.T) {
 		{"a reserved label", func(s *driver.Spec) { s.Labels = map[string]string{"sandboxio.role": "keeper"} }, driver.CodeInvalid, []string{`labels["sandboxio.role"]`}},
 		{"a reserved variable", func(s *driver.Spec) { s.Env = map[string]string{"HTTP_PROXY": "x"} }, driver.CodeInvalid, []string{`env["HTTP_PROXY"]`}},
 		{"several at once", func(s *driver.Spec) {
-			s.Image, s.Isolation, s.Network.Learn = "", driver.MicroVM, true
-		}, driver.CodeInvalid, []string{"image", "isolation", "network.learn"}},
+			s.Image, s.Isolation, s.Network.Expose = "", driver.MicroVM, []uint16{80}
+		}, driver.CodeInvalid, []string{"image", "isolation", "network.expose[0]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := open(Options{}, world(t, nil))

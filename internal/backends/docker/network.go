@@ -25,25 +25,22 @@ func (b *Backend) checkNetwork(spec driver.Spec) (reach, error) {
 	for i, p := range n.Expose {
 		errs = append(errs, driver.Unsupported(fmt.Sprintf("network.expose[%d]", i), fmt.Sprintf("port %d cannot be exposed: nothing reaches a sandbox from outside here", p), "remove it"))
 	}
-	if n.Learn && n.Mode != driver.Proxy {
-		errs = append(errs, driver.Unsupported("network.learn", "attempts are recorded in mode proxy only", `set mode to "proxy", or learn = false`))
-	}
 	r := reach{by: closedNetwork, rules: []driver.Mechanism{}}
-	if proxied(n) {
-		var err error
-		r.by, err = b.checkProxy(spec)
-		errs = append(errs, err)
-	}
 	if len(n.Egress) > 0 {
 		err := canonical(n.Egress)
 		if err == nil {
 			r.rules, err = egress.Mechanisms(n)
 		}
-		if err == nil && routed(n) {
-			r.by, err = b.checkTransparent(spec)
-		}
 		errs = append(errs, err)
 	}
+	var err error
+	switch {
+	case proxied(n):
+		r.by, err = b.checkProxy(spec)
+	case routed(n) && driver.Join(errs...) == nil:
+		r.by, err = b.checkTransparent(spec)
+	}
+	errs = append(errs, err)
 	return r, driver.Join(errs...)
 }
 

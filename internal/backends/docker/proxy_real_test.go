@@ -141,7 +141,9 @@ func TestAProgramThatSpeaksToTheProxyItselfGetsNoFurther(t *testing.T) {
 	spec.Network.Egress = f.rules(t)
 	s := create(t, b, spec)
 	plain, tls := fmt.Sprintf("good.example:%d", portOf(f.http)), fmt.Sprintf("good.example:%d", portOf(f.https))
-	get := func(host string) string { return "GET / HTTP/1.1\\r\\nHost: " + host + "\\r\\nConnection: close\\r\\n\\r\\n" }
+	get := func(host string) string {
+		return "GET / HTTP/1.1\\r\\nHost: " + host + "\\r\\nConnection: close\\r\\n\\r\\n"
+	}
 	const here = "here is"
 	for _, c := range []struct {
 		name, to, first string

@@ -8,7 +8,9 @@ import (
 )
 
 // routed reports whether a sandbox gets a gateway.
-func routed(n driver.Network) bool { return n.Mode == driver.Transparent && len(n.Egress) > 0 }
+func routed(n driver.Network) bool {
+	return n.Mode == driver.Transparent && (len(n.Egress) > 0 || n.Learn)
+}
 
 // checkTransparent decides whether a gateway of ours can enforce the rules,
 // and gives the mechanism as a whole.
