@@ -79,11 +79,11 @@ const (
 // read verifies the bundle and gives what it holds.
 func (b Bundle) read(ctx context.Context) (*contents, error) {
 	if b.From == nil || b.From.String() == "" {
-		return nil, errors.New("nothing says where the bundle is")
+		return nil, remedy{errors.New("nothing says where the bundle is"), "name the file of the bundle"}
 	}
 	r, err := b.From.Open(ctx)
 	if err != nil {
-		return nil, err
+		return nil, remedy{err, "name the file of the bundle"}
 	}
 	raw, err := io.ReadAll(io.LimitReader(r, maxPacked+1))
 	if err = errors.Join(err, r.Close()); err != nil {
@@ -94,11 +94,11 @@ func (b Bundle) read(ctx context.Context) (*contents, error) {
 	}
 	sum := sha256.Sum256(raw)
 	if digest := "sha256:" + hex.EncodeToString(sum[:]); b.Digest != "" && b.Digest != digest {
-		return nil, fmt.Errorf("its digest is %s and not %s, which is asked for", digest, b.Digest)
+		return nil, remedy{fmt.Errorf("its digest is %s and not %s, which is asked for", digest, b.Digest), "get the file that is asked for, or name this one's digest once you know why it is another"}
 	}
 	c, err := openBundle(raw, b.Key)
 	if err == nil && c.revision < b.MinRevision {
-		return nil, fmt.Errorf("it is a rollback: its revision is %d, and %d is the least", c.revision, b.MinRevision)
+		return nil, remedy{fmt.Errorf("it is a rollback: its revision is %d, and %d is the least", c.revision, b.MinRevision), "get the newest bundle; nothing of this one is used"}
 	}
 	return c, err
 }
@@ -107,7 +107,7 @@ func (b Bundle) read(ctx context.Context) (*contents, error) {
 func openBundle(raw []byte, key string) (*contents, error) {
 	public, alg, err := parsePublic(key)
 	if err != nil {
-		return nil, fmt.Errorf("the key to verify it: %w", err)
+		return nil, remedy{fmt.Errorf("the key to verify it: %w", err), "name the public key, as openssl pkey -pubout writes it"}
 	}
 	if err := inspect(raw); err != nil {
 		return nil, err
@@ -176,12 +176,13 @@ func inspect(raw []byte) error {
 	if err != nil {
 		return fmt.Errorf("it is no tar.gz: %w", err)
 	}
-	t := tar.NewReader(io.LimitReader(z, maxUnpacked+maxFiles*1024))
+	all := io.LimitReader(z, maxUnpacked+maxFiles*1024)
+	t := tar.NewReader(all)
 	seen, total := map[string]bool{}, int64(0)
 	for {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return nothingLeft(all)
 		}
 		if err != nil {
 			return fmt.Errorf("it is no tar.gz of at most %d MiB: %w", maxUnpacked>>20, err)
@@ -209,10 +210,32 @@ func inspect(raw []byte) error {
 	}
 }
 
+// nothingLeft reads to the end, so that an archive that was cut short, or has
+// something behind its end, is none.
+func nothingLeft(r io.Reader) error {
+	rest, err := io.ReadAll(r)
+	if err != nil {
+		return fmt.Errorf("it is no tar.gz: after its last file: %w", err)
+	}
+	if len(bytes.Trim(rest, "\x00")) > 0 {
+		return errors.New("there is something behind its end")
+	}
+	return nil
+}
+
+// remedy is a fault with its fix, where making the bundle anew is none.
+type remedy struct {
+	error
+	fix string
+}
+
+func (r remedy) Unwrap() error { return r.error }
+
 // bundleError says which bundle could not be used, and that nothing of it is.
 func bundleError(field, from string, err error) error {
-	return &driver.Error{
-		Code: driver.CodeInvalid, Op: "load policy", Field: field, Err: fmt.Errorf("the bundle %s: %w", from, err),
-		Hint: "make it anew with: sandboxio policy bundle; nothing of it is used as it is",
+	fix := "make it anew with: sandboxio policy bundle; nothing of it is used as it is"
+	if r, ok := errors.AsType[remedy](err); ok {
+		fix = r.fix
 	}
+	return &driver.Error{Code: driver.CodeInvalid, Op: "load policy", Field: field, Err: fmt.Errorf("the bundle %s: %w", from, err), Hint: fix}
 }

@@ -8,9 +8,12 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -219,6 +222,19 @@ func TestABundleIsRefused(t *testing.T) {
 		}
 		return out.Bytes()
 	}
+	// token is the bundle with a signature of another header and other bytes.
+	token := func(header string, sign func(said []byte) []byte) []byte {
+		var s struct{ Signatures []string }
+		if err := json.Unmarshal(files["/.signatures.json"], &s); err != nil || len(s.Signatures) != 1 {
+			t.Fatal(err, s)
+		}
+		said := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + strings.Split(s.Signatures[0], ".")[1]
+		body, err := json.Marshal(map[string][]string{"signatures": {said + "." + base64.RawURLEncoding.EncodeToString(sign([]byte(said)))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return with("/.signatures.json", body)
+	}
 	roots := func(r ...string) []byte {
 		return byHand(func(b *bundle.Bundle) { b.Manifest.Roots, b.Modules = &r, nil })
 	}
@@ -255,6 +271,16 @@ func TestABundleIsRefused(t *testing.T) {
 		{"when it has settings, and is no floor", "only a floor has", Bundle{From: bytesOf(signed(t, private, map[string]string{"settings.yaml": "mode: advise\n"})), Key: public}},
 		{"when it is no archive", "no tar.gz", Bundle{From: bytesOf("package custom.acme.x"), Key: public}},
 		{"when it is cut short", "no tar.gz", Bundle{From: bytesOf(raw[:len(raw)/2]), Key: public}},
+		{"when its end is cut off", "no tar.gz", Bundle{From: bytesOf(raw[:len(raw)-4]), Key: public}},
+		{"when there is something behind it", "no tar.gz", Bundle{From: bytesOf(append(slices.Clone(raw), "more"...)), Key: public}},
+		{"when another archive is behind it", "behind its end", Bundle{From: bytesOf(append(slices.Clone(raw), with("/x.rego", []byte("package custom.acme.x\n"))...)), Key: public}},
+		{"when its signature says that there is none", "verify JWT signature", Bundle{From: bytesOf(token(`{"alg":"none"}`, func([]byte) []byte { return nil })), Key: public}},
+		{"when its signature takes the public key for a shared secret", "verify JWT signature", Bundle{From: bytesOf(token(`{"alg":"HS256"}`, func(said []byte) []byte {
+			mac := hmac.New(sha256.New, []byte(public))
+			mac.Write(said)
+			return mac.Sum(nil)
+		})), Key: public}},
+		{"when its signature brings its own key", "verify JWT signature", Bundle{From: bytesOf(token(`{"alg":"EdDSA","kid":"pinned","jwk":{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}}`, func([]byte) []byte { return make([]byte, 64) })), Key: public}},
 		{"when it is too large", "larger than 8 MiB", Bundle{From: bytesOf(make([]byte, maxPacked+1)), Key: public}},
 		{"when it unpacks to too much", "32 MiB", Bundle{From: bytesOf(with("/zeros.json", make([]byte, maxUnpacked))), Key: public}},
 		{"when it has a link", "no regular file", Bundle{From: bytesOf(pack(t, names, files, func(h *tar.Header) {
@@ -275,6 +301,9 @@ func TestABundleIsRefused(t *testing.T) {
 			e, err := Load(t.Context(), acme(tc.b))
 			if e != nil || !errors.Is(err, driver.CodeInvalid) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want invalid with %q", err, tc.want)
+			}
+			if p := driver.Problems(err); len(p) != 1 || p[0].Hint == "" || strings.Contains(p[0].Hint, "anew") && strings.Contains(tc.name, "rolled back") {
+				t.Errorf("the fix is %+v", p)
 			}
 			if err != nil && strings.Contains(err.Error(), "PRIVATE KEY") {
 				t.Errorf("a key is in %v", err)

@@ -3,11 +3,13 @@ package policy
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -284,6 +286,25 @@ deny contains {"path": ["labels"], "message": "no"} if {
 	}
 	if v.Decision != sandbox.Failed || !strings.Contains(v.Findings[0].Message, budget.String()) {
 		t.Errorf("%s %+v", v.Decision, v.Findings)
+	}
+}
+
+// What a rule makes is bounded by the time that it has: a text that doubles has
+// no time to fill the memory.
+func TestARuleThatDoublesATextDeniesWithinItsBudget(t *testing.T) {
+	var body strings.Builder
+	body.WriteString("deny contains {\"path\": [\"labels\"], \"message\": \"no\"} if {\n\tcount(input.resource.labels) > 0\n\ta0 := input.kind\n")
+	for i := range 29 {
+		fmt.Fprintf(&body, "\ta%d := replace(a%d, \"t\", \"tt\")\n", i+1, i)
+	}
+	body.WriteString("\ta29 != null\n}")
+	e := load(t, Options{Sources: []Source{oneRule(t, body.String())}})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	v := judge(t, e, Input{Kind: KindTemplate, Stage: StagePlan, Resource: goodResource()})
+	runtime.ReadMemStats(&after)
+	if made := after.TotalAlloc - before.TotalAlloc; v.Decision != sandbox.Failed || made > 2<<30 {
+		t.Errorf("%s with %d MiB: %+v", v.Decision, made>>20, v.Findings)
 	}
 }
 

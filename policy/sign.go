@@ -46,7 +46,7 @@ func WriteBundle(ctx context.Context, w io.Writer, opts BundleOptions) error {
 		return err
 	}
 	if err := usable(c, opts.Now); err != nil {
-		return bundleError("policy.sources", opts.Set.Dir, err)
+		return err
 	}
 	b := bundle.Bundle{
 		Manifest: bundle.Manifest{Revision: strconv.FormatUint(opts.Revision, 10), Roots: &[]string{"custom/" + opts.Set.Name}},
@@ -88,10 +88,10 @@ func usable(c *contents, now func() time.Time) error {
 	var errs []error
 	for _, w := range e.Waivers() {
 		if w.Problem != "" {
-			errs = append(errs, fmt.Errorf("the waiver %q would have no effect: %s", w.ID, w.Problem))
+			errs = append(errs, driver.Invalid(sourceField(c.name), fmt.Sprintf("%s: the waiver %q would have no effect: %s", c.from, w.ID, w.Problem), "mend the waiver, or take it out"))
 		}
 	}
-	return errors.Join(errs...)
+	return driver.Join(errs...)
 }
 
 // BundleInfo is what a bundle says of itself, once its signature is verified.

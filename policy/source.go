@@ -61,6 +61,8 @@ func (c *contents) data() map[string]any {
 const (
 	maxFiles = 1000
 	maxBytes = 8 << 20
+
+	maxEntries = 20_000 // of any kind, so that naming "/" ends soon
 )
 
 var sourceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
@@ -77,7 +79,7 @@ func (s Source) read(ctx context.Context) (*contents, error) {
 	case s.Bundle != nil:
 		c, err := s.Bundle.read(ctx)
 		if err == nil && c.name != s.Name {
-			err = fmt.Errorf("it holds the set %q, and %q was expected", c.name, s.Name)
+			err = remedy{fmt.Errorf("it holds the set %q, and %q was expected", c.name, s.Name), fmt.Sprintf("name it %s=FILE, or as %q in a provider's bundles", c.name, c.name)}
 		}
 		if err != nil {
 			return nil, bundleError(field, fmt.Sprint(s.Bundle.From), err)
@@ -85,7 +87,14 @@ func (s Source) read(ctx context.Context) (*contents, error) {
 		c.from = s.Bundle.From.String()
 		return c, nil
 	}
-	root, err := os.OpenRoot(s.Dir)
+	info, err := os.Stat(s.Dir)
+	if err == nil && !info.IsDir() { // opening a pipe would wait for ever
+		err = fmt.Errorf("%s is no directory", s.Dir)
+	}
+	var root *os.Root
+	if err == nil {
+		root, err = os.OpenRoot(s.Dir)
+	}
 	if err != nil {
 		return nil, driver.Invalid(field, err.Error(), "name a directory with Rego files")
 	}
@@ -155,8 +164,11 @@ func readSettings(raw []byte) (*settings, error) {
 
 // readSet reads the Rego files of fsys, but for tests and hidden directories.
 func readSet(fsys fs.FS) (map[string]string, error) {
-	out, size := map[string]string{}, 0
+	out, size, seen := map[string]string{}, 0, 0
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if seen++; seen > maxEntries {
+			return fmt.Errorf("there are more than %d files and directories in it, too many for a set of rules", maxEntries)
+		}
 		switch {
 		case err != nil:
 			return err

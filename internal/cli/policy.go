@@ -68,6 +68,9 @@ func (r rules) options() (policy.Options, error) {
 		if json.Unmarshal([]byte(text), &v) != nil {
 			v = text // a bare word
 		}
+		if _, twice := o.Params[name]; twice {
+			return o, driver.Invalid("param", name+" is given twice", "keep one of them")
+		}
 		if o.Params == nil {
 			o.Params = map[string]any{}
 		}

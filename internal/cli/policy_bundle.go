@@ -3,11 +3,9 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -79,20 +77,12 @@ func (a *app) writeBundle(ctx context.Context, source string, o bundleOptions) e
 	if err := policy.WriteBundle(ctx, &packed, policy.BundleOptions{Set: set, Revision: o.revision, Key: key}); err != nil {
 		return err
 	}
-	// Whoever waits for the file sees all of it or none.
-	f, err := os.CreateTemp(filepath.Dir(o.out), ".sandboxio-")
-	if err != nil {
+	size := packed.Len()
+	if err := writeFile(o.out, func(w io.Writer) error { _, err := packed.WriteTo(w); return err }); err != nil {
 		return err
 	}
-	_, err = f.Write(packed.Bytes())
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), o.out)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return a.print(map[string]any{"name": set.Name, "revision": o.revision, "file": o.out, "bytes": packed.Len()}, func(w io.Writer) {
-		fmt.Fprintf(w, "%s: the set %s, revision %d, %d bytes, signed\n", o.out, set.Name, o.revision, packed.Len())
+	return a.print(map[string]any{"name": set.Name, "revision": o.revision, "file": o.out, "bytes": size}, func(w io.Writer) {
+		fmt.Fprintf(w, "%s: the set %s, revision %d, %d bytes, signed\n", o.out, set.Name, o.revision, size)
 	})
 }
 
@@ -128,7 +118,7 @@ func readKey(name string, private bool) ([]byte, error) {
 	case private && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return nil, driver.Invalid("key", fmt.Sprintf("others can read or write %s, whose mode is %04o", name, info.Mode().Perm()), "chmod 600 "+name+", and make a new key if others may have read it")
 	}
-	f, err := os.Open(name)
+	f, err := openFile("key", name, "name a file with the key in PEM")
 	if err != nil {
 		return nil, err
 	}

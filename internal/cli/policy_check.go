@@ -3,11 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -92,6 +89,9 @@ func (o checkOptions) printings() ([]printing, error) {
 		if err != nil {
 			return nil, err
 		}
+		if file == "-" || file == "/dev/stdout" {
+			file = ""
+		}
 		if file == "" {
 			stdout++
 		}
@@ -157,19 +157,10 @@ func (a *app) write(p printing, r *review.Report) error {
 		}
 		return p.write(a.Out, r, a.version)
 	}
-	// Whoever waits for the file sees all of it or none.
-	f, err := os.CreateTemp(filepath.Dir(p.file), ".sandboxio-")
-	if err != nil {
+	if err := writeFile(p.file, func(w io.Writer) error { return p.write(w, r, a.version) }); err != nil {
 		return err
 	}
-	err = errors.Join(p.write(f, r, a.version), f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), p.file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	_, err = fmt.Fprintf(a.Out, "%s (%s in %s)\n", r.Summary(), p.format, p.file)
+	_, err := fmt.Fprintf(a.Out, "%s (%s in %s)\n", r.Summary(), p.format, p.file)
 	return err
 }
 
@@ -198,9 +189,9 @@ func readBaseline(name string) (map[string]bool, error) {
 	if name == "" {
 		return nil, nil
 	}
-	f, err := os.Open(name)
+	f, err := openFile("baseline", name, "make one with --format json --output FILE")
 	if err != nil {
-		return nil, driver.Invalid("baseline", err.Error(), "make one with --format json --output "+name)
+		return nil, err
 	}
 	defer f.Close()
 	known, err := review.ReadBaseline(f)

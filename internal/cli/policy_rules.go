@@ -63,7 +63,7 @@ func (a *app) policyExplainCommand() *cobra.Command {
 			all := e.Rules()
 			i := slices.IndexFunc(all, func(r policy.RuleInfo) bool { return strings.EqualFold(r.ID, args[0]) })
 			if i < 0 {
-				return driver.Invalid("id", fmt.Sprintf("there is no rule %q", args[0]), "sandboxio policy list")
+				return driver.Invalid("id", fmt.Sprintf("there is no rule %q", args[0]), "sandboxio policy list; name rules of your own with --policy NAME=DIR")
 			}
 			return a.print(all[i], func(w io.Writer) { explain(w, all[i]) })
 		},

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,7 +44,11 @@ func readDirectory(dir, shown string) (*Source, error) {
 			return fmt.Errorf("more than %d modules", maxModules)
 		}
 		m := &files{dir: path.Join(filepath.ToSlash(shown), at), text: map[string][]byte{}}
-		entries, err := os.ReadDir(filepath.Join(dir, filepath.FromSlash(at)))
+		whole := filepath.Join(dir, filepath.FromSlash(at))
+		if info, err := os.Stat(whole); err == nil && !info.IsDir() {
+			return fmt.Errorf("%s is no directory", whole) // a pipe would never open
+		}
+		entries, err := os.ReadDir(whole)
 		if err != nil {
 			return err
 		}
@@ -211,6 +216,10 @@ func (m *files) readable() error {
 			return &driver.Error{Code: driver.CodeUnsupported, Op: "read the configuration", Err: fmt.Errorf("%s changes what other files say", path.Join(m.dir, f.name)),
 				Hint: "check a plan instead, in which the two are merged: terraform plan -out=tf.plan"}
 		}
+	}
+	if len(m.twice) > 0 {
+		return &driver.Error{Code: driver.CodeUnsupported, Op: "read the configuration", Err: fmt.Errorf("%s: %s", cmp.Or(m.dir, "."), m.twice[0]),
+			Hint: "take one of them out; of main.tf and main.tofu, which depends on the program that plans, check a plan instead"}
 	}
 	return nil
 }

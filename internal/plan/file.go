@@ -77,7 +77,14 @@ func Open(ctx context.Context, name string, opts Options) (*Plan, error) {
 	}
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, &driver.Error{Code: driver.CodeInvalid, Op: "read the plan", Err: err, Hint: "name a plan file, a plan as JSON, or a directory of .tf files"}
+		fix := "name a plan file, a plan as JSON, or a directory of .tf files"
+		if name == "-" {
+			fix = "standard input is not read; write the plan to a file first: terraform show -json tf.plan > plan.json"
+		}
+		return nil, &driver.Error{Code: driver.CodeInvalid, Op: "read the plan", Err: err, Hint: fix}
+	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return bad("it is no regular file, and a plan is read twice", "write it to a file first: terraform show -json tf.plan > plan.json")
 	}
 	p := &Plan{opts: opts}
 	if info.IsDir() {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type files struct {
 	once      sync.Once
 	parsed    []file
 	broken    hcl.Diagnostics
+	twice     []string           // what several files say, none of which is an override
 	objects   map[string]*object // by "type.name", and "module.name"
 	providers []*hcl.Block
 }
@@ -44,7 +46,12 @@ type object struct {
 
 // isOverride reports whether a file changes what others say.
 func isOverride(name string) bool {
-	base, _, _ := strings.Cut(name, ".")
+	base := name
+	for _, ext := range extensions {
+		if short, ok := strings.CutSuffix(name, ext); ok {
+			base = short
+		}
+	}
 	return base == "override" || strings.HasSuffix(base, "_override")
 }
 
@@ -58,8 +65,12 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
+var extensions = []string{".tf", ".tf.json", ".tofu", ".tofu.json"}
+
+// isConfiguration reports whether Terraform or OpenTofu reads a file of that
+// name. Both leave out what editors keep beside it.
 func isConfiguration(name string) bool {
-	return strings.HasSuffix(name, ".tf") || strings.HasSuffix(name, ".tf.json") || strings.HasSuffix(name, ".tofu")
+	return !strings.HasPrefix(name, ".") && slices.ContainsFunc(extensions, func(ext string) bool { return strings.HasSuffix(name, ext) })
 }
 
 var topLevel = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
@@ -114,6 +125,8 @@ func (m *files) parse() {
 				}
 				if m.objects[name] == nil { // the first is no override
 					m.objects[name] = &object{b, f.name}
+				} else if b.Type != "provider" && !isOverride(f.name) {
+					m.twice = append(m.twice, fmt.Sprintf("%s is in %s and in %s", name, m.objects[name].file, f.name))
 				}
 			}
 		}
