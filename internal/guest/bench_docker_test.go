@@ -100,7 +100,7 @@ func rawStream(b *testing.B) time.Duration {
 	if _, err := io.WriteString(res.Conn, "\n"); err != nil {
 		b.Fatal(err)
 	}
-	if n, err := io.Copy(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{&attached{Conn: res.Conn}}); n != benchBytes || err != nil {
+	if n, err := io.Copy(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{attach(res.Conn)}); n != benchBytes || err != nil {
 		b.Fatal(n, err)
 	}
 	return time.Since(start)

@@ -208,7 +208,7 @@ func TestM79AGibibyteOfOutputTakesNoMemory(t *testing.T) {
 		t.Errorf("%d bytes, %+v, %v", n, e, err)
 	}
 	t.Logf("host: heap %d to %d KiB; PID 1: %.1f MiB idle, %.1f at most, %.1f after", before.HeapAlloc>>10, peak>>10, idle, inside, rss(t, b))
-	if peak > before.HeapAlloc+4<<20 {
+	if peak > before.HeapAlloc+8<<20 { // what may come unread is 4 MiB
 		t.Errorf("the host's heap grew from %d to %d KiB", before.HeapAlloc>>10, peak>>10)
 	}
 	if idle > 8 || inside > 16 {

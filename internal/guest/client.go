@@ -132,6 +132,7 @@ func (c *Client) greet(ctx context.Context, conn io.ReadWriter) error {
 func muxConfig() *yamux.Config {
 	cfg := yamux.DefaultConfig()
 	cfg.LogOutput = io.Discard // it would print what the guest sends
+	cfg.MaxStreamWindowSize = muxWindow
 	// A paused sandbox answers nothing for as long as it is paused, and is
 	// not lost for that; callers bring a context.
 	cfg.EnableKeepAlive = false

@@ -3,6 +3,7 @@
 package guest_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -151,7 +152,7 @@ func newBox(t testing.TB, w want) *box {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.conn = &attached{Conn: res.Conn}
+		b.conn = attach(res.Conn)
 	}
 	if _, err := engine.ContainerStart(ctx, b.id, client.ContainerStartOptions{}); err != nil {
 		t.Fatal(err)
@@ -182,7 +183,7 @@ func (b *box) join(opts guest.Options) (*guest.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return guest.Connect(ctx, &attached{Conn: res.Conn}, opts)
+	return guest.Connect(ctx, attach(res.Conn), opts)
 }
 
 func (b *box) remove() {
@@ -281,15 +282,20 @@ func (b *box) run(args ...string) result {
 // attached makes an attached container one stream.
 type attached struct {
 	net.Conn
+	r    *bufio.Reader
 	left int
 	mu   sync.Mutex
 	errs []byte
 }
 
+func attach(conn net.Conn) *attached {
+	return &attached{Conn: conn, r: bufio.NewReaderSize(conn, 64<<10)}
+}
+
 func (a *attached) Read(b []byte) (int, error) {
 	for a.left == 0 {
 		var head [8]byte
-		if _, err := io.ReadFull(a.Conn, head[:]); err != nil {
+		if _, err := io.ReadFull(a.r, head[:]); err != nil {
 			return 0, io.EOF
 		}
 		n := int(binary.BigEndian.Uint32(head[4:]))
@@ -298,14 +304,14 @@ func (a *attached) Read(b []byte) (int, error) {
 			continue
 		}
 		said := make([]byte, n)
-		if _, err := io.ReadFull(a.Conn, said); err != nil {
+		if _, err := io.ReadFull(a.r, said); err != nil {
 			return 0, io.EOF
 		}
 		a.mu.Lock()
 		a.errs = append(a.errs, said...)
 		a.mu.Unlock()
 	}
-	n, err := a.Conn.Read(b[:min(len(b), a.left)])
+	n, err := a.r.Read(b[:min(len(b), a.left)])
 	a.left -= n
 	return n, err
 }

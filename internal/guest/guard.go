@@ -44,8 +44,11 @@ const (
 )
 
 const (
-	muxHead   = 12
-	muxWindow = 256 << 10
+	muxHead = 12
+	// muxWindow is what may come on a stream before it is read. It is more
+	// than the pipes and buffers on the way hold, so that those, and not the
+	// guest's wait for an answer, slow a program down that says too much.
+	muxWindow = 4 << 20
 
 	muxData, muxWindowUpdate, muxPing, muxGoAway = 0, 1, 2, 3
 

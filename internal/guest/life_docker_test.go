@@ -62,7 +62,7 @@ func own(id string) error {
 	if err != nil {
 		return err
 	}
-	c, err := guest.Connect(context.Background(), &attached{Conn: res.Conn}, guest.Options{Configure: true})
+	c, err := guest.Connect(context.Background(), attach(res.Conn), guest.Options{Configure: true})
 	if err != nil {
 		return err
 	}

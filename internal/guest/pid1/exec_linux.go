@@ -76,7 +76,7 @@ func (s *session) exec(ctrl *yamux.Stream, m *wire.Exec) {
 	exited := make(chan struct{})
 	go s.watchHost(x, ctrl, m.Detached, exited)
 	timer := time.AfterFunc(time.Duration(m.Timeout), func() { x.kill(exited, true) })
-	out := p.pump(data, x)
+	out := p.pump(data, x, &s.g.calm)
 
 	status := <-x.done
 	s.g.unlessEnding()

@@ -30,6 +30,7 @@ type guest struct {
 	oom    *oomCounter
 	marks  atomic.Uint32      // last one given out
 	owner  io.ReadWriteCloser // nil in a detached sandbox
+	calm   calm
 
 	moved  chan struct{} // the deadline was
 	ending atomic.Bool
@@ -48,6 +49,9 @@ func run(boot wire.Boot) error {
 	if os.Getpid() != 1 {
 		return errors.New("init must be PID 1")
 	}
+	// Also on one core: a workload can hold up the start of a program, for
+	// which Go keeps one of these occupied. More would be woken for nothing.
+	runtime.GOMAXPROCS(2)
 	g := &guest{boot: boot, moved: make(chan struct{}, 1), running: map[*execution]struct{}{}}
 	g.live(boot.Lifetime)
 	g.marks.Store(markBase)
@@ -85,7 +89,7 @@ func run(boot wire.Boot) error {
 	go g.watchClock()
 	go g.accept(listener)
 	if boot.Owned {
-		g.owner = &stdio{in, out}
+		g.owner = &stdio{in, &outlet{f: out}}
 		g.serve(g.owner)
 	}
 	select {}
@@ -131,8 +135,9 @@ func harden(boot wire.Boot) error {
 }
 
 // takeStdio moves descriptors 0 and 1 out of the children's way and leaves
-// /dev/null there. They are non-blocking before Go knows them: otherwise a
-// pending read could not be interrupted, and PID 1 could not end.
+// /dev/null there. They do not block: otherwise a pending read could not be
+// interrupted, and PID 1 could not end. Go knows that of in alone, so that out
+// is never polled (see outlet).
 func takeStdio() (in, out *os.File, err error) {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -142,15 +147,18 @@ func takeStdio() (in, out *os.File, err error) {
 	for fd := range files {
 		moved, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		if err == nil {
-			err = unix.SetNonblock(moved, true)
+			err = unix.SetNonblock(moved, fd == 0)
 		}
 		if err == nil {
 			err = unix.Dup3(null, fd, 0)
 		}
+		if err == nil {
+			files[fd] = os.NewFile(uintptr(moved), "owner") // polls what does not block
+			err = unix.SetNonblock(moved, true)
+		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("descriptor %d: %w", fd, err)
 		}
-		files[fd] = os.NewFile(uintptr(moved), "owner")
 	}
 	_ = unix.Close(null)
 	// Whatever else was left open for us is not for the workload.

@@ -94,7 +94,7 @@ type pumps struct {
 	drained chan struct{} // closed when none is
 }
 
-func (p *pipes) pump(data *yamux.Stream, x *execution) *pumps {
+func (p *pipes) pump(data *yamux.Stream, x *execution, calm *calm) *pumps {
 	ps := &pumps{p: p, drained: make(chan struct{})}
 	ended := func() {
 		if ps.running.Add(-1) == 0 {
@@ -114,7 +114,7 @@ func (p *pipes) pump(data *yamux.Stream, x *execution) *pumps {
 			ps.running.Add(1)
 			go func() {
 				defer ended()
-				drain(f, data, tag)
+				drain(f, data, tag, calm)
 			}()
 		}
 	}
@@ -166,25 +166,33 @@ const frameHead = 5
 // drain sends what the program writes, until every writer is gone or, after
 // the exit, the grace is over; then everything that was there at that moment
 // is still sent.
-func drain(f *os.File, data io.Writer, tag wire.Tag) {
-	buf := make([]byte, frameHead+wire.MaxFrame)
+func drain(f *os.File, data io.Writer, tag wire.Tag, calm *calm) {
+	buf := make([]byte, frameHead+wire.MaxFrame/2)
 	send := func(n int) bool {
 		frame := wire.AppendFrame(buf[:0], tag, buf[frameHead:frameHead+n])
 		_, err := data.Write(frame)
 		return err == nil
 	}
+	bulk := false
 	for sent := 0; ; {
-		n, err := f.Read(buf[frameHead:])
+		n, err := readPipe(f, buf[frameHead:], bulk)
 		if n > 0 && !send(n) {
 			break // nobody listens; the program must not notice
 		}
 		if before := sent; before < plenty && before+n >= plenty {
 			widen(f)
+			buf = make([]byte, frameHead+wire.MaxFrame)
 		}
 		sent += n
+		if bulk = sent >= plenty && n >= pageful; bulk {
+			calm.keep()
+			if n < len(buf)/2 {
+				nap(emptyNap) // for more to come at once
+			}
+		}
 		if os.IsTimeout(err) {
 			for left := pending(f); left > 0; {
-				n, err := readNow(f, buf[frameHead:frameHead+min(left, len(buf)-frameHead)])
+				n, err := readLate(f, buf[frameHead:frameHead+min(left, len(buf)-frameHead)])
 				if n <= 0 || err != nil || !send(n) {
 					break
 				}
@@ -198,21 +206,6 @@ func drain(f *os.File, data io.Writer, tag wire.Tag) {
 		}
 	}
 	go discard(f)
-}
-
-// A program with so much to say gets a wider pipe: every time one is full or
-// empty, two processes are woken. The others keep the usual width, since all
-// pipes of a host's users without privilege share a quota.
-const (
-	plenty = 1 << 20
-	wide   = 1 << 20
-)
-
-// widen makes a pipe wider, if the quota has room.
-func widen(f *os.File) {
-	if raw, err := f.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, wide) })
-	}
 }
 
 // discard keeps a pipe open for descendants that outlive the program, so that
@@ -232,14 +225,13 @@ func pending(f *os.File) int {
 	return n
 }
 
-// readNow reads without regard to a deadline that has passed.
-func readNow(f *os.File, b []byte) (n int, err error) {
+// readLate reads what is there without regard to a deadline that has passed.
+func readLate(f *os.File, b []byte) (n int, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
-	cerr := raw.Control(func(fd uintptr) { n, err = unix.Read(int(fd), b) })
-	if cerr != nil {
+	if cerr := raw.Control(func(fd uintptr) { n, err = readNow(fd, b) }); cerr != nil {
 		return 0, cerr
 	}
 	return n, err

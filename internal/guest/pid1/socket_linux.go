@@ -82,7 +82,10 @@ func dial() (*net.UnixConn, error) {
 }
 
 // stdio is the owner's connection: PID 1's own stdin and stdout.
-type stdio struct{ in, out *os.File }
+type stdio struct {
+	in  *os.File
+	out *outlet
+}
 
 func (s *stdio) Read(b []byte) (int, error)  { return s.in.Read(b) }
 func (s *stdio) Write(b []byte) (int, error) { return s.out.Write(b) }

@@ -7,7 +7,7 @@ import (
 )
 
 // MaxFrame bounds a frame of content.
-const MaxFrame = 64 << 10
+const MaxFrame = 128 << 10
 
 // Tag says what a frame holds. The end of a direction is a frame of its own,
 // so that nothing depends on a half-closed stream.
