@@ -52,10 +52,10 @@ func Open(_ context.Context, opts Options) (*Backend, error) {
 }
 
 func open(opts Options, env environment) *Backend {
-	caps := []driver.Capability{driver.CanAttach, driver.CanDetach, driver.CanEgressProxy, driver.CanExtend, driver.CanFiles, driver.CanLearn,
+	caps := []driver.Capability{driver.CanAttach, driver.CanDetach, driver.CanEgressCIDR, driver.CanEgressHost, driver.CanEgressProxy, driver.CanExtend, driver.CanFiles, driver.CanLearn,
 		driver.CanList, driver.CanSchedule, driver.CanStrict}
 	if promised(opts.Runtime) < driver.UserKernel { // gVisor counts no kills for want of memory
-		caps = append(caps, driver.CanReportOOM, driver.CanEgressCIDR, driver.CanEgressHost)
+		caps = append(caps, driver.CanReportOOM)
 	}
 	if opts.StorageQuota {
 		caps = append(caps, driver.CanCompat)

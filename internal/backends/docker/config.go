@@ -45,7 +45,7 @@ func (o order) name() string { return containerName(o.spec.Token, o.deadline) }
 
 // boot is what PID 1 is told.
 func (o order) boot() guest.Boot {
-	return guest.Boot{
+	b := guest.Boot{
 		Owned:    !o.spec.Detached,
 		Lifetime: o.spec.Lifetime,
 		Longest:  o.expires.Sub(o.created),
@@ -53,6 +53,10 @@ func (o order) boot() guest.Boot {
 		NProc:    int(o.spec.Resources.PIDs),
 		DiskMiB:  o.spec.Resources.DiskMiB,
 	}
+	if o.way != nil && promised(o.runtime) >= driver.UserKernel { // whose kernel does not know the engine's resolver
+		b.Resolver = o.way.gateway
+	}
+	return b
 }
 
 func cpuQuota(millis int64) int64 { return max(1000, millis*cpuPeriod/1000) }

@@ -71,7 +71,13 @@ func rules(t testing.TB, texts ...string) []driver.Rule {
 // TestAnAllowlistOpensWhatItNamesAndNothingElse is the whole promise, on a real
 // engine, from inside.
 func TestAnAllowlistOpensWhatItNamesAndNothingElse(t *testing.T) {
-	plain, image := engine(t)
+	for name, runtime := range map[string]string{"under runc": "", "under gVisor": "runsc"} {
+		t.Run(name, func(t *testing.T) { allowlist(t, runtime) })
+	}
+}
+
+func allowlist(t *testing.T, runtime string) {
+	plain, image := engineOn(t, runtime)
 	w := newInternet(t, plain, image)
 	b := w.backend(t, plain)
 	spec := realSpec(t, image)

@@ -1,8 +1,6 @@
 package docker
 
 import (
-	"fmt"
-
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/boot"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -15,9 +13,6 @@ func routed(n driver.Network) bool {
 // checkTransparent decides whether a gateway of ours can enforce the rules,
 // and gives the mechanism as a whole.
 func (b *Backend) checkTransparent(spec driver.Spec) (string, error) {
-	if promised(b.opts.Runtime) >= driver.UserKernel {
-		return "", driver.Unsupported("network.mode", fmt.Sprintf("a gateway has not been shown to hold sandboxes of runtime %q", b.opts.Runtime), `set mode to "proxy"`)
-	}
 	if _, err := (boot.Config{Rules: spec.Network.Egress}).Args(); err != nil {
 		return "", err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/signal"
 	"runtime"
@@ -78,6 +79,11 @@ func run(boot wire.Boot) error {
 	listener, err := listen()
 	if err != nil {
 		return err
+	}
+	if boot.Resolver.IsValid() {
+		if err := relayNames(netip.AddrPortFrom(boot.Resolver, 53)); err != nil {
+			return err
+		}
 	}
 	ready := make(chan error)
 	go g.reaper.fork(ready)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -26,11 +27,15 @@ type Boot struct {
 	NProc int
 	// DiskMiB bounds any single file of the workload; 0 does not.
 	DiskMiB int64
+	// Resolver is the gateway that names are asked of, where the kernel does
+	// not bring questions there by itself; none on others, and without a
+	// network.
+	Resolver netip.Addr
 }
 
 // Args are PID 1's arguments for b.
 func (b Boot) Args() []string {
-	return []string{
+	args := []string{
 		"init",
 		"owned=" + strconv.FormatBool(b.Owned),
 		"lifetime=" + b.Lifetime.String(),
@@ -39,6 +44,10 @@ func (b Boot) Args() []string {
 		"nproc=" + strconv.Itoa(b.NProc),
 		"disk=" + strconv.FormatInt(b.DiskMiB, 10),
 	}
+	if b.Resolver.IsValid() {
+		args = append(args, "resolver="+b.Resolver.String())
+	}
+	return args
 }
 
 // ParseBoot reads what Args wrote, all of it and nothing else.
@@ -70,6 +79,8 @@ func ParseBoot(args []string) (Boot, error) {
 			b.NProc, err = strconv.Atoi(v)
 		case "disk":
 			b.DiskMiB, err = strconv.ParseInt(v, 10, 64)
+		case "resolver":
+			b.Resolver, err = netip.ParseAddr(v)
 		default:
 			return b, fmt.Errorf("%q is no argument of init", k)
 		}
@@ -77,6 +88,7 @@ func ParseBoot(args []string) (Boot, error) {
 			return b, fmt.Errorf("%s: %w", k, err)
 		}
 	}
+	delete(seen, "resolver")
 	if len(seen) != 6 {
 		return b, fmt.Errorf("init needs owned, lifetime, longest, uid, nproc and disk")
 	}
@@ -94,6 +106,8 @@ func (b Boot) Validate() error {
 		return fmt.Errorf("uid %d cannot be the workload's", b.UID)
 	case b.NProc <= 0:
 		return fmt.Errorf("nproc %d is not positive", b.NProc)
+	case b.Resolver.IsValid() && !b.Resolver.Is4():
+		return fmt.Errorf("resolver %v is no IPv4 address", b.Resolver)
 	case b.DiskMiB < 0 || b.DiskMiB > 1<<40:
 		return fmt.Errorf("disk %d MiB is out of range", b.DiskMiB)
 	}

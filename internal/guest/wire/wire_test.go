@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/netip"
 	"reflect"
 	"strings"
 	"sync"
@@ -288,7 +289,7 @@ func TestAJoinThatCannotWriteSaysSoAtTheNextWrite(t *testing.T) {
 }
 
 func TestBoot(t *testing.T) {
-	good := Boot{Owned: true, Lifetime: 90 * time.Second, Longest: time.Hour, UID: 1 << 21, NProc: 192, DiskMiB: 256}
+	good := Boot{Owned: true, Lifetime: 90 * time.Second, Longest: time.Hour, UID: 1 << 21, NProc: 192, DiskMiB: 256, Resolver: netip.MustParseAddr("198.18.0.1")}
 	got, err := ParseBoot(good.Args())
 	if err != nil || got != good {
 		t.Errorf("%+v, %v", got, err)
@@ -315,6 +316,7 @@ func TestBoot(t *testing.T) {
 }
 
 func FuzzParseBoot(f *testing.F) {
+	f.Add("init\nowned=true\nlifetime=1s\nlongest=1s\nuid=1\nnproc=1\ndisk=0\nresolver=::1")
 	f.Add(strings.Join(Boot{Lifetime: time.Second, Longest: time.Second, UID: 1, NProc: 1}.Args(), "\n"))
 	f.Fuzz(func(t *testing.T, s string) {
 		b, err := ParseBoot(strings.Split(s, "\n"))
