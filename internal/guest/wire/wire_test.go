@@ -307,6 +307,7 @@ func TestBoot(t *testing.T) {
 		"a word twice":        {"init", "owned=true", "owned=false", "lifetime=1s", "longest=1s", "uid=1", "nproc=1", "disk=0"},
 		"an unknown word":     {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=1", "nproc=1", "disk=0", "x=1"},
 		"no number":           {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=1", "nproc=x", "disk=0"},
+		"a resolver of IPv6":  {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=1", "nproc=1", "disk=0", "resolver=2001:db8::1"},
 		"a huge disk":         {"init", "owned=true", "lifetime=1s", "longest=1s", "uid=1", "nproc=1", "disk=9223372036854775807"},
 	} {
 		if b, err := ParseBoot(args); err == nil {
