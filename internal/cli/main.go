@@ -68,7 +68,7 @@ Exit codes: 0 done, 1 failed, 2 denied by policy; policy check has more.`,
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	root.AddCommand(a.versionCommand(), a.doctorCommand(), a.setupCommand(), a.reapCommand(), a.policyCommand(), a.egressCommand(), a.demoCommand(), a.auditCommand(), a.explainCommand(), a.keeperCommand())
+	root.AddCommand(a.versionCommand(), a.doctorCommand(), a.setupCommand(), a.reapCommand(), a.policyCommand(), a.egressCommand(), a.inspectCommand(), a.demoCommand(), a.auditCommand(), a.explainCommand(), a.keeperCommand())
 	return root
 }
 

@@ -176,11 +176,11 @@ func everything(c *Client, each time.Duration) (bad []string) {
 		return errors.Join(err, p.Kill(ctx))
 	})
 	call("listen", func(ctx context.Context) error {
-		return c.Listen(ctx, func(ctx context.Context, conn net.Conn) {
+		return c.Listen(ctx, func(ctx context.Context, conn Conn) {
 			_ = conn.SetDeadline(time.Now().Add(each))
 			_, _ = conn.Write(make([]byte, 1000))
 			_, _ = io.CopyN(io.Discard, conn, 1<<20)
-			_ = conn.(interface{ CloseWrite() error }).CloseWrite()
+			_ = conn.CloseWrite()
 		})
 	})
 	call("extend", func(ctx context.Context) error { return c.Extend(ctx, time.Now().Add(time.Hour)) })

@@ -31,6 +31,12 @@ const (
 	newTunnels = 500
 )
 
+// Conn is the connection of a program inside. Its addresses say nothing.
+type Conn interface {
+	net.Conn
+	CloseWrite() error // the host has said all; the program may go on for half a minute
+}
+
 // Listen lets programs in the sandbox connect to ProxyPort, and hands each
 // connection to serve, in a goroutine of its own, with a context that ends
 // when the client does. What is served is closed when serve returns; Close
@@ -40,17 +46,17 @@ const (
 //
 // It works once, and on the creator's connection only. Codes: conflict,
 // unsupported.
-func (c *Client) Listen(ctx context.Context, serve func(ctx context.Context, conn net.Conn)) error {
+func (c *Client) Listen(ctx context.Context, serve func(ctx context.Context, conn Conn)) error {
 	if err := c.op(ctx, "listen", wire.OpListen, &wire.Empty{}, done); err != nil {
 		return err
 	}
-	c.task(func() { c.tunnels(serve) })
+	c.task(func() { c.tunnels(serve) }) //nolint:contextcheck // ctx is the order's, and what is served outlives it
 	return nil
 }
 
 // tunnels keeps streams waiting until the connection ends, or the guest breaks
 // the protocol: then no program gets out any more.
-func (c *Client) tunnels(serve func(ctx context.Context, conn net.Conn)) {
+func (c *Client) tunnels(serve func(ctx context.Context, conn Conn)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if !c.task(func() { <-c.Done(); cancel() }) {
@@ -149,11 +155,12 @@ type tunnel struct {
 const tunnelHead = 5
 
 var (
-	_       net.Conn                        = (*tunnel)(nil)
-	_       interface{ CloseWrite() error } = (*tunnel)(nil)
-	_       net.Addr                        = inside{}
-	errGone                                 = errors.New("the program's connection is gone")
+	_ net.Conn                        = (*tunnel)(nil)
+	_ interface{ CloseWrite() error } = (*tunnel)(nil)
+	_ net.Addr                        = inside{}
 )
+
+var errGone = errors.New("the program's connection is gone")
 
 // Read gives what the program says. io.EOF is its own end; anything else says
 // that the connection is over.
@@ -215,8 +222,6 @@ func (t *tunnel) Write(b []byte) (int, error) {
 	return n, timely(err)
 }
 
-// CloseWrite says that the host has said all. The program may go on for half a
-// minute.
 func (t *tunnel) CloseWrite() error { return t.s.CloseWrite() }
 
 // Close ends both directions.

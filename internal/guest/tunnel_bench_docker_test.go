@@ -5,7 +5,6 @@ package guest_test
 import (
 	"context"
 	"io"
-	"net"
 	"os"
 	"strconv"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -54,16 +54,16 @@ func BenchmarkTunnel(b *testing.B) {
 	for name, c := range map[string]struct {
 		raw    func(*testing.B) time.Duration
 		script string
-		serve  func(net.Conn) error
+		serve  func(guest.Conn) error
 	}{
 		"up": {rawStream, `s.sendall(b'.'); s.recv(1)
 b = bytes(1 << 18)
 for _ in range(` + strconv.Itoa(benchBytes>>18) + `): s.sendall(b)
-s.recv(1)`, func(conn net.Conn) error { _, err := io.CopyN(io.Discard, conn, benchBytes); return err }},
+s.recv(1)`, func(conn guest.Conn) error { _, err := io.CopyN(io.Discard, conn, benchBytes); return err }},
 		"down": {rawInput, `s.sendall(b'.'); s.recv(1)
 b = bytearray(1 << 18); n = 0
 while n < ` + strconv.Itoa(benchBytes) + `: n += s.recv_into(b)
-s.sendall(b'.')`, func(conn net.Conn) error {
+s.sendall(b'.')`, func(conn guest.Conn) error {
 			if _, err := io.Copy(conn, zeros(benchBytes)); err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ s.sendall(b'.')`, func(conn net.Conn) error {
 	} {
 		b.Run(name, func(b *testing.B) {
 			took := make(chan time.Duration)
-			box := listening(b, func(_ context.Context, conn net.Conn) {
+			box := listening(b, func(_ context.Context, conn guest.Conn) {
 				_, err := io.ReadFull(conn, make([]byte, 1))
 				start := time.Now()
 				if err == nil {

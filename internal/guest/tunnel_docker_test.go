@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,7 +27,7 @@ def connect():
 `, guest.ProxyPort)
 
 // listening is an owned box whose programs' connections are served.
-func listening(t testing.TB, serve func(ctx context.Context, conn net.Conn)) *box {
+func listening(t testing.TB, serve func(ctx context.Context, conn guest.Conn)) *box {
 	t.Helper()
 	b := newBox(t, want{boot: guest.Boot{Owned: true}})
 	if err := b.guest.Listen(limited(t, 10*time.Second), serve); err != nil {
@@ -37,12 +36,10 @@ func listening(t testing.TB, serve func(ctx context.Context, conn net.Conn)) *bo
 	return b
 }
 
-func half(conn net.Conn) { _ = conn.(interface{ CloseWrite() error }).CloseWrite() }
-
 func TestATunnelLosesNothingInEitherDirectionAndKeepsHalvesApart(t *testing.T) {
 	const size = 16 << 20
 	sums := make(chan string, 1)
-	b := listening(t, func(_ context.Context, conn net.Conn) {
+	b := listening(t, func(_ context.Context, conn guest.Conn) {
 		h := sha256.New()
 		if n, err := io.Copy(h, conn); n != size || err != nil { // the program says all first
 			t.Errorf("%d bytes came up, %v", n, err)
@@ -60,7 +57,7 @@ func TestATunnelLosesNothingInEitherDirectionAndKeepsHalvesApart(t *testing.T) {
 				return
 			}
 		}
-		half(conn)
+		_ = conn.CloseWrite()
 		sums <- hex.EncodeToString(h.Sum(nil))
 	})
 	r := b.run("python3", "-c", connected+`
@@ -85,9 +82,9 @@ print(h.hexdigest())
 
 func TestAHostThatHasSaidAllStillHears(t *testing.T) {
 	got := make(chan string, 1)
-	b := listening(t, func(_ context.Context, conn net.Conn) {
+	b := listening(t, func(_ context.Context, conn guest.Conn) {
 		_, _ = io.WriteString(conn, "all")
-		half(conn)
+		_ = conn.CloseWrite()
 		said, err := io.ReadAll(conn)
 		got <- fmt.Sprint(string(said), err)
 	})
@@ -114,7 +111,7 @@ func TestAProgramThatVanishesEndsTheHostsWriting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ended := make(chan error, 1)
-			b := listening(t, func(_ context.Context, conn net.Conn) {
+			b := listening(t, func(_ context.Context, conn guest.Conn) {
 				read := make(chan struct{})
 				go func() { defer close(read); _, _ = io.Copy(io.Discard, conn) }()
 				defer func() { _ = conn.Close(); <-read }()
@@ -127,7 +124,10 @@ func TestAProgramThatVanishesEndsTheHostsWriting(t *testing.T) {
 			})
 			b.run("python3", "-c", connected+script)
 			select {
-			case <-ended:
+			case err := <-ended:
+				if err == nil {
+					t.Error("it wrote to the end")
+				}
 			case <-time.After(15 * time.Second):
 				t.Error("the host writes to nobody")
 			}
@@ -136,7 +136,7 @@ func TestAProgramThatVanishesEndsTheHostsWriting(t *testing.T) {
 }
 
 func TestAHostThatHangsUpIsSeenByTheProgram(t *testing.T) {
-	b := listening(t, func(context.Context, net.Conn) {})
+	b := listening(t, func(context.Context, guest.Conn) {})
 	r := b.run("python3", "-c", connected+`print(connect().recv(1))`)
 	if r.stdout != "b''\n" {
 		t.Errorf("%+v", r)
@@ -145,14 +145,14 @@ func TestAHostThatHangsUpIsSeenByTheProgram(t *testing.T) {
 
 func TestMoreConnectionsThanTheBoundWaitAndEachIsServed(t *testing.T) {
 	var now, most, all atomic.Int32
-	b := listening(t, func(_ context.Context, conn net.Conn) {
+	b := listening(t, func(_ context.Context, conn guest.Conn) {
 		n := now.Add(1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
 		all.Add(1)
 		_, _ = io.Copy(conn, conn)
 		now.Add(-1)
-		half(conn)
+		_ = conn.CloseWrite()
 	})
 	idle := rss(t, b)
 	for range 2 { // what the first round held is free in the second
@@ -183,7 +183,7 @@ print(n)
 // Programs that do nothing but hold what they get cost PID 1 no more than the
 // bound, and nothing else in the sandbox waits for them.
 func TestHoldersOfConnectionsHoldUpNobodyElse(t *testing.T) {
-	b := listening(t, func(ctx context.Context, conn net.Conn) {
+	b := listening(t, func(ctx context.Context, conn guest.Conn) {
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 		defer stop()
 		for {
@@ -218,7 +218,7 @@ time.sleep(1000)`}, Timeout: time.Minute})
 }
 
 func TestOnlyTheOwnersConnectionCarriesAndOnce(t *testing.T) {
-	serve := func(_ context.Context, conn net.Conn) { _, _ = io.WriteString(conn, "owner") }
+	serve := func(_ context.Context, conn guest.Conn) { _, _ = io.WriteString(conn, "owner") }
 	b := listening(t, serve)
 	if err := b.guest.Listen(limited(t, 10*time.Second), serve); !errors.Is(err, driver.CodeConflict) {
 		t.Errorf("twice: %v", err)
@@ -228,7 +228,7 @@ func TestOnlyTheOwnersConnectionCarriesAndOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	err = other.Listen(limited(t, 10*time.Second), func(context.Context, net.Conn) { t.Error("the bridge serves") })
+	err = other.Listen(limited(t, 10*time.Second), func(context.Context, guest.Conn) { t.Error("the bridge serves") })
 	if !errors.Is(err, driver.CodeUnsupported) {
 		t.Errorf("by the bridge: %v", err)
 	}

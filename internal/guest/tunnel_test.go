@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"strings"
 	"sync"
@@ -23,12 +22,11 @@ import (
 func programs(each ...func(s *yamux.Stream)) func(op wire.Op, s *yamux.Stream) {
 	var next atomic.Int32
 	return func(op wire.Op, s *yamux.Stream) {
-		switch op {
-		case wire.OpListen:
-			_ = wire.Read(s, &wire.Empty{})
+		_ = wire.Read(s, &wire.Empty{})
+		if op == wire.OpListen {
 			_ = wire.Write(s, &wire.Event{Kind: wire.EventDone})
-		case wire.OpTunnel:
-			_ = wire.Read(s, &wire.Empty{})
+		}
+		if op == wire.OpTunnel {
 			if n := int(next.Add(1)); n <= len(each) {
 				_ = wire.Write(s, &wire.Event{Kind: wire.EventStarted})
 				each[n-1](s)
@@ -53,14 +51,14 @@ func TestATunnelCarriesBothDirectionsToTheirEnds(t *testing.T) {
 		got <- string(b)
 	}))
 	served := make(chan error, 1)
-	err := c.Listen(limited(t), func(_ context.Context, conn net.Conn) {
+	err := c.Listen(limited(t), func(_ context.Context, conn Conn) {
 		b, err := io.ReadAll(conn)
 		if err == nil && string(b) != "hello, host" {
 			err = errors.New(string(b))
 		}
 		// The program has said all, and still hears.
 		_, werr := conn.Write([]byte("hello, program"))
-		served <- errors.Join(err, werr, conn.(interface{ CloseWrite() error }).CloseWrite())
+		served <- errors.Join(err, werr, conn.CloseWrite())
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +81,7 @@ func TestAConnectionThatIsGoneEndsTheHostsWriting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := connect(t, programs(program))
 			served := make(chan error, 1)
-			err := c.Listen(limited(t), func(_ context.Context, conn net.Conn) {
+			err := c.Listen(limited(t), func(_ context.Context, conn Conn) {
 				_, _ = io.Copy(io.Discard, conn)
 				for {
 					if _, err := conn.Write(make([]byte, 32<<10)); err != nil {
@@ -96,7 +94,10 @@ func TestAConnectionThatIsGoneEndsTheHostsWriting(t *testing.T) {
 				t.Fatal(err)
 			}
 			select {
-			case <-served:
+			case err := <-served:
+				if err == nil {
+					t.Error("it wrote to the end")
+				}
 			case <-time.After(10 * time.Second):
 				t.Error("it writes to nobody for ever")
 			}
@@ -117,7 +118,7 @@ func TestAGuestThatBreaksATunnelsProtocolIsToldNoEndOfAProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := connect(t, programs(func(s *yamux.Stream) { _, _ = s.Write([]byte(words)); _ = s.Close() }))
 			served := make(chan error, 1)
-			err := c.Listen(limited(t), func(_ context.Context, conn net.Conn) {
+			err := c.Listen(limited(t), func(_ context.Context, conn Conn) {
 				_, err := io.Copy(io.Discard, conn)
 				served <- err
 			})
@@ -138,7 +139,7 @@ func TestATunnelsDeadlinesAreAConnections(t *testing.T) {
 		_, _ = io.Copy(io.Discard, s)
 	}))
 	served := make(chan []error, 1)
-	err := c.Listen(limited(t), func(_ context.Context, conn net.Conn) {
+	err := c.Listen(limited(t), func(_ context.Context, conn Conn) {
 		var errs []error
 		expect := func(ok bool, what string) {
 			if !ok {
@@ -180,7 +181,7 @@ func TestNoMoreThanTheBoundAreServedAtOnceAndCloseEndsThem(t *testing.T) {
 	var now atomic.Int32
 	full := make(chan struct{})
 	var once sync.Once
-	err := c.Listen(limited(t), func(ctx context.Context, _ net.Conn) {
+	err := c.Listen(limited(t), func(ctx context.Context, _ Conn) {
 		switch n := now.Add(1); {
 		case n > MaxTunnels:
 			t.Errorf("%d at once", n)
@@ -208,7 +209,7 @@ func TestAGuestThatRefusesToListenSaysWhy(t *testing.T) {
 		_ = wire.Read(s, &wire.Empty{})
 		_ = wire.Write(s, &wire.Event{Kind: wire.EventFailed, Failure: wire.Failure{Code: "conflict", Text: "address in use"}})
 	})
-	err := c.Listen(limited(t), func(context.Context, net.Conn) { t.Error("served") })
+	err := c.Listen(limited(t), func(context.Context, Conn) { t.Error("served") })
 	if driver.CodeOf(err) != driver.CodeConflict || !strings.Contains(err.Error(), "address in use") {
 		t.Errorf("%v", err)
 	}

@@ -153,13 +153,15 @@ func (b *Backend) bringUp(ctx context.Context, cli *client.Client, o order, id s
 	if err != nil {
 		return nil, slow(ctx, err)
 	}
+	listening := make(chan error, 1)
+	go func() { listening <- o.listen(ctx, c) }() // beside, since each is a round trip
 	rep, err := c.Attest(ctx)
 	if err == nil {
 		s.status.Isolation, s.status.Evidence = measured(rep, b.host.Load().kernel, time.Now())
 		err = driver.Join(b.opts.reached(s.status.Isolation, s.status.Evidence), o.compare(rep, s.status.Isolation))
 	}
-	if err == nil && o.outlet != nil {
-		err = c.Listen(ctx, o.outlet.Serve)
+	if lerr := <-listening; err == nil {
+		err = lerr
 	}
 	if err != nil {
 		_ = c.Close()

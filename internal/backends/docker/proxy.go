@@ -62,6 +62,14 @@ func (b *Backend) engineRange() []driver.Range {
 	return []driver.Range{{Prefix: netip.PrefixFrom(a, a.BitLen()), Class: driver.ClassPrivate}}
 }
 
+// listen lets programs reach the way out, if there is one.
+func (o order) listen(ctx context.Context, c *guest.Client) error {
+	if o.outlet == nil {
+		return nil
+	}
+	return c.Listen(ctx, func(ctx context.Context, conn guest.Conn) { o.outlet.Serve(ctx, conn) })
+}
+
 // env is what every program in the sandbox gets. The names of the proxy are
 // reserved, so that nothing of the caller's is lost.
 func (o order) env() map[string]string {

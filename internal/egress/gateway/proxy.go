@@ -91,10 +91,10 @@ func (p *Proxy) Serve(ctx context.Context, client net.Conn) {
 }
 
 func status(why egress.Reason) string {
-	switch why {
-	case egress.Unresolved, egress.Unreachable:
+	if why == egress.Unresolved || why == egress.Unreachable {
 		return "502 Bad Gateway"
-	case egress.Rate:
+	}
+	if why == egress.Rate {
 		return "503 Service Unavailable"
 	}
 	return "403 Forbidden"

@@ -137,7 +137,7 @@ func carryDown(conn io.Writer, stream io.Reader) bool {
 			}
 		}
 		if err != nil {
-			return err == io.EOF //nolint:errorlint // the multiplexer gives it bare
+			return err == io.EOF
 		}
 	}
 }

@@ -1,0 +1,59 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/cli"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/memory"
+)
+
+func TestInspectShowsASandboxAndWhatItWasRefused(t *testing.T) {
+	t.Parallel()
+	world := memory.Named("inspect")
+	defer world.Close()
+	b := memory.Open(memory.Options{World: world})
+	defer b.Close()
+	rt := sandbox.New(b, sandbox.Options{Unguarded: "a test", Owner: "me"})
+	sb, err := rt.Create(t.Context(), sandbox.Spec{Tenant: "t1", Labels: map[string]string{"team": "search"}, Network: sandbox.Network{Mode: driver.Proxy, Learn: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sb.Close()
+	for _, to := range []string{"a.example.com:443", "a.example.com:443", "x\x1b\u202e.example.com:443", "203.0.113.9:22"} {
+		if _, err := sb.Run(t.Context(), sandbox.Cmd{Args: []string{"proxied", to}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	show := func(more ...string) (int, string, string) {
+		var out, errs bytes.Buffer
+		code := cli.Main(t.Context(), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, "test", append([]string{"inspect", "--backend", "memory://inspect"}, more...))
+		return code, out.String(), errs.String()
+	}
+	code, out, errs := show(sb.ID())
+	for _, want := range []string{sb.ID(), "running", "me", "t1", "label team", "search", "4 requests", "a.example.com port 443", "no-rules, 2 times", "203.0.113.9 port 22", "x??.example.com"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not show %q", want)
+		}
+	}
+	if code != 0 || errs != "" || strings.ContainsAny(out, "\x1b\u202e") {
+		t.Errorf("%d: %s%s", code, out, errs)
+	}
+	code, out, _ = show("--json", sb.ID())
+	var r struct {
+		Schema  string
+		Refused int
+		Facts   map[string]string
+		Denied  []driver.Denial
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || r.Schema != "sandboxio.inspect/v1" || r.Refused != 4 || len(r.Denied) != 3 || r.Facts["tenant"] != "t1" || r.Facts["owner"] != "me" {
+		t.Errorf("%d, %v: %s", code, err, out)
+	}
+	if code, _, errs := show("nobody"); code != 1 || !strings.Contains(errs, "not-found") {
+		t.Errorf("%d: %s", code, errs)
+	}
+}
