@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
+	"sync"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway"
@@ -23,25 +25,29 @@ type Options struct {
 	// Lookup and Dial stand for the machine's in tests.
 	Lookup gateway.Lookup
 	Dial   gateway.Dial
+
+	addrs func() ([]net.Addr, error) // nil = the machine's
 }
 
 // Outlet serves one sandbox. It is safe for concurrent use.
 type Outlet struct {
-	proxy *gateway.Proxy
-	tally egress.Tally
+	rules   []driver.Rule
+	protect []driver.Range // beside the machine's own
+	addrs   func() ([]net.Addr, error)
+	proxy   *gateway.Proxy
+	tally   egress.Tally
+
+	mu     sync.Mutex
+	own    []driver.Range // the machine's, when it was looked at last
+	policy *egress.Policy // that protects them
 }
 
 // New makes the way out for a canonical network. It asks the machine for its
 // addresses, and nothing else. Codes: invalid, unavailable (what is the
 // machine's own cannot be known, and so not be protected).
 func New(n driver.Network, o Options) (*Outlet, error) {
-	own, err := machine(net.InterfaceAddrs)
-	if err != nil {
-		return nil, &driver.Error{Code: driver.CodeUnavailable, Field: "network.mode", Err: err, Hint: `use mode "transparent", or run where the network's interfaces can be listed (ip address)`}
-	}
-	policy, err := egress.Compile(n.Egress, egress.Options{Protect: append(own, o.Protect...)})
-	if err != nil {
-		return nil, err
+	if o.addrs == nil {
+		o.addrs = net.InterfaceAddrs
 	}
 	if o.Lookup == nil {
 		// Go's own resolver: one that ends when its context does.
@@ -54,9 +60,41 @@ func New(n driver.Network, o Options) (*Outlet, error) {
 			return d.DialContext(ctx, "tcp", to.String())
 		}
 	}
-	out := &Outlet{}
-	out.proxy = gateway.NewProxy(gateway.ProxyOptions{Policy: policy, Denials: &out.tally, Lookup: o.Lookup, Dial: o.Dial, Conns: o.Conns})
+	out := &Outlet{rules: n.Egress, protect: o.Protect, addrs: o.addrs}
+	policy, err := out.look()
+	if err != nil {
+		return nil, err
+	}
+	dial := func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+		// The machine may have joined a network since the policy was made.
+		switch now, err := out.look(); {
+		case err != nil:
+			return nil, err
+		case !now.Answer(to.Addr()):
+			return nil, fmt.Errorf("%s has become the machine's own", to.Addr())
+		}
+		return o.Dial(ctx, to)
+	}
+	out.proxy = gateway.NewProxy(gateway.ProxyOptions{Policy: policy, Denials: &out.tally, Lookup: o.Lookup, Dial: dial, Conns: o.Conns})
 	return out, nil
+}
+
+// look gives the policy that protects what is the machine's at this moment.
+func (o *Outlet) look() (*egress.Policy, error) {
+	own, err := machine(o.addrs)
+	if err != nil {
+		return nil, &driver.Error{Code: driver.CodeUnavailable, Field: "network.mode", Err: err, Hint: `use mode "transparent", or run where the network's interfaces can be listed (ip address)`}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.policy == nil || !slices.Equal(own, o.own) {
+		p, err := egress.Compile(o.rules, egress.Options{Protect: append(slices.Clone(own), o.protect...)})
+		if err != nil {
+			return nil, err
+		}
+		o.own, o.policy = own, p
+	}
+	return o.policy, nil
 }
 
 // Serve serves one connection of a program to the proxy, until it is over or

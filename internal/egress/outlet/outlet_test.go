@@ -162,6 +162,44 @@ func TestWhatIsTheMachinesIsProtected(t *testing.T) {
 	}
 }
 
+// A network that the machine joins while a sandbox runs is protected too, and so
+// is one that it cannot tell of any more.
+func TestWhatBecomesTheMachinesIsProtectedFromThenOn(t *testing.T) {
+	t.Parallel()
+	var now []net.Addr
+	var fails error
+	var dialled []string
+	o, err := New(driver.Network{Egress: []driver.Rule{{Prefix: netip.MustParsePrefix("198.51.0.0/16")}, {Host: "a.example.com"}}}, Options{
+		addrs: func() ([]net.Addr, error) { return now, fails },
+		Lookup: func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("198.51.100.2")}, nil
+		},
+		Dial: func(_ context.Context, to netip.AddrPort) (net.Conn, error) {
+			dialled = append(dialled, to.String())
+			return nil, errors.New("a test")
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := func(to string) {
+		t.Helper()
+		if status, _ := speak(t, o, connect(to)); status != 502 {
+			t.Errorf("%s: %d", to, status)
+		}
+	}
+	try("198.51.100.1:443")
+	now = []net.Addr{&net.IPNet{IP: net.ParseIP("198.51.100.9").To4(), Mask: net.CIDRMask(24, 32)}}
+	try("198.51.100.1:443")
+	try("a.example.com:443")
+	try("198.51.101.1:443")
+	fails = errors.New("no netlink")
+	try("198.51.101.1:443")
+	if diff := cmp.Diff([]string{"198.51.100.1:443", "198.51.101.1:443"}, dialled); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAMachineThatCannotBeKnownIsNotGuessedAt(t *testing.T) {
 	t.Parallel()
 	for name, addrs := range map[string]func() ([]net.Addr, error){
