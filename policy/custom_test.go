@@ -233,13 +233,14 @@ func TestASetWithoutANameOrDirectoryIsRefused(t *testing.T) {
 
 // brokenRules are rules that load, and fail when they are asked.
 var brokenRules = map[string]string{
-	"a builtin fails":              `deny contains {"path": ["labels"], "message": "no"} if to_number(input.resource.labels.team) > 1`,
-	"an answer has no message":     `deny contains {"path": ["labels"]} if input.kind == "template"`,
-	"an answer is a text":          `deny contains "no" if input.kind == "template"`,
-	"an answer has no path":        `deny contains {"path": [], "message": "no"} if input.kind == "template"`,
-	"an answer has a wrong path":   `deny contains {"path": "a..b", "message": "no"} if input.kind == "template"`,
-	"an answer has a broken index": `deny contains {"path": ["env", -1], "message": "no"} if input.kind == "template"`,
-	"an answer says more":          `deny contains {"path": ["labels"], "message": "no", "effect": "allow"} if input.kind == "template"`,
+	"a builtin fails":                 `deny contains {"path": ["labels"], "message": "no"} if to_number(input.resource.labels.team) > 1`,
+	"an answer has no message":        `deny contains {"path": ["labels"]} if input.kind == "template"`,
+	"an answer is a text":             `deny contains "no" if input.kind == "template"`,
+	"an answer has no path":           `deny contains {"path": [], "message": "no"} if input.kind == "template"`,
+	"an answer has a wrong path":      `deny contains {"path": "a..b", "message": "no"} if input.kind == "template"`,
+	"an answer has a broken index":    `deny contains {"path": ["env", -1], "message": "no"} if input.kind == "template"`,
+	"an answer lets itself be waived": `deny contains {"path": ["labels"], "message": "no", "waivable": true} if input.kind == "template"`,
+	"an answer says more":             `deny contains {"path": ["labels"], "message": "no", "effect": "allow"} if input.kind == "template"`,
 }
 
 func TestARuleThatFailsDenies(t *testing.T) {

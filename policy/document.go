@@ -18,7 +18,8 @@ type subject struct {
 	stage  Stage
 	input  map[string]any
 	hidden []hidden
-	root   string // what paths in findings are relative to
+	root   string   // what paths in findings are relative to
+	firm   []string // findings that nobody may excuse, as rule and path
 
 	resource Resource // as it is, for waivers
 	unknown  []path

@@ -192,7 +192,7 @@ func (r *rule) findings(answers map[string]any, subj *subject) []sandbox.Finding
 			continue
 		}
 		for _, item := range items {
-			at, message, err := parseAnswer(item)
+			at, message, waivable, err := parseAnswer(item)
 			if err != nil {
 				out = append(out, r.finding(sandbox.Failed, "", err.Error()))
 				continue
@@ -202,6 +202,9 @@ func (r *rule) findings(answers map[string]any, subj *subject) []sandbox.Finding
 				continue
 			}
 			denied = denied || effect == sandbox.Deny
+			if !waivable {
+				subj.firm = append(subj.firm, r.ID+" "+at.String())
+			}
 			out = append(out, r.finding(effect, at.String(), message))
 		}
 	}
@@ -250,17 +253,19 @@ func (s *subject) unknownAbove(at path) *hidden {
 	return nil
 }
 
-// parseAnswer reads {"path": […] or "…", "message": "…"}; a rule that answers
-// anything else is broken, and must not pass for content.
-func parseAnswer(item any) (path, string, error) {
-	bad := func(problem string) (path, string, error) {
-		return nil, "", fmt.Errorf(`an answer %s; it must be {"path": ["network", "egress", 0], "message": "…"}`, problem)
+// parseAnswer reads {"path": […] or "…", "message": "…"}, and "waivable": false
+// where nobody may excuse this one; a rule that answers anything else is broken,
+// and must not pass for content.
+func parseAnswer(item any) (at path, message string, waivable bool, err error) {
+	bad := func(problem string) (path, string, bool, error) {
+		return nil, "", false, fmt.Errorf(`an answer %s; it must be {"path": ["network", "egress", 0], "message": "…"}`, problem)
 	}
 	m, ok := item.(map[string]any)
-	if !ok || len(m) != 2 {
-		return bad("is not an object of path and message")
+	firm, says := m["waivable"]
+	if !ok || len(m) != 2 && !says || says && (firm != false || len(m) != 3) {
+		return bad("is not an object of path and message, and waivable = false at most")
 	}
-	message, ok := m["message"].(string)
+	message, ok = m["message"].(string)
 	if !ok || message == "" {
 		return bad("has no message")
 	}
@@ -270,9 +275,8 @@ func parseAnswer(item any) (path, string, error) {
 		if err != nil {
 			return bad("has a path that cannot be read")
 		}
-		return at, message, nil
+		return at, message, !says, nil
 	case []any:
-		var at path
 		for _, step := range p {
 			switch v := step.(type) {
 			case string:
@@ -288,7 +292,7 @@ func parseAnswer(item any) (path, string, error) {
 			}
 		}
 		if len(at) > 0 {
-			return at, message, nil
+			return at, message, !says, nil
 		}
 	}
 	return bad("has no path")

@@ -79,6 +79,7 @@ type example struct {
 	Nodes     []Node            `json:"nodes"` // of a graph
 	Unknown   []string          `json:"unknown"`
 	Params    map[string]any    `json:"params"`
+	Firm      bool              `json:"firm"` // no waiver excuses it, whatever the rule says of others
 }
 
 func readExamples(t *testing.T, r *rule) []example {

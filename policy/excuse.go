@@ -144,6 +144,8 @@ func (w *waiver) apply(v *sandbox.Verdict, s *subject) (problem string) {
 		}
 		text, known := s.valueAt(at)
 		switch {
+		case slices.Contains(s.firm, f.Rule+" "+f.Path):
+			problem = fmt.Sprintf("what %s finds at %s cannot be waived", w.Rule, f.Path)
 		case !known:
 			pending = true // judged again once it is known, and the waiver with it
 		case w.binds(text):

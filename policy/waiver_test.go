@@ -101,6 +101,45 @@ func TestAWorseValueIsNotHidden(t *testing.T) {
 	}
 }
 
+// A waiver ends where what it was granted for becomes something else, though the
+// value that it names is the same.
+func TestAWaiverDoesNotOutliveItsOccasion(t *testing.T) {
+	tier := func(change func(*Resource)) Input {
+		in := Input{Kind: KindTemplate, Stage: StagePlan, Name: "python", Resource: goodResource()}
+		in.Resource.Isolation, in.Resource.Trust, in.Resource.TrustReason = new("container"), new("untrusted"), nil
+		change(&in.Resource)
+		return in
+	}
+	mount := func(at string) Input {
+		return Input{Kind: KindContainer, Stage: StageFile, Address: "docker_container.c", Resource: Resource{Mounts: []Mount{{Type: new("bind"), Source: &at}}}}
+	}
+	of := func(rule, path, value string) Waiver {
+		return goodWaiver(func(w *Waiver) { w.Rule, w.Path, w.Value, w.Expires = rule, path, &value, "2026-12-20" })
+	}
+	foreign := func(w Waiver) Waiver { w.Target = Target{Address: "docker_container.c"}; return w }
+	for _, tc := range []struct {
+		name   string
+		waiver Waiver
+		in     Input
+		want   string
+	}{
+		{"untrusted code of one tenant", of("SBX-ISO-001", "isolation", "container"), tier(func(*Resource) {}), "SBX-ISO-001 waived isolation"},
+		{"which becomes that of several", of("SBX-ISO-001", "isolation", "container"), tier(func(r *Resource) { r.MultiTenant = new(true) }), "SBX-ISO-001 deny isolation"},
+		{"code of which nothing is said", of("SBX-ISO-001", "trust", "unstated"), tier(func(r *Resource) { r.Trust = new("unstated") }), "SBX-ISO-001 waived trust"},
+		{"which becomes untrusted", of("SBX-ISO-001", "trust", "unstated"), tier(func(*Resource) {}), "SBX-ISO-001 deny isolation"},
+		{"a path of the host", foreign(of("SBX-ISO-006", "mounts[0].source", "/srv/data")), mount("/srv/data"), "SBX-ISO-006 waived mounts[0].source"},
+		{"a path that the host lives by", foreign(of("SBX-ISO-006", "mounts[0].source", "/etc")), mount("/etc"), "SBX-ISO-006 deny mounts[0].source"},
+	} {
+		got := said(judge(t, exempt(t, tc.waiver), tc.in))
+		if !slices.Contains(got, tc.want) {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+		if idle := slices.Contains(got, `SBX-WVR-002 warn policy.waivers["W-1"]`); idle == strings.Contains(tc.want, "waived") {
+			t.Errorf("%s: idle %t in %q", tc.name, idle, got)
+		}
+	}
+}
+
 func TestAWaiverWithAFaultHasNoEffect(t *testing.T) {
 	for _, tc := range []struct {
 		name, says string

@@ -88,11 +88,17 @@ func (r rules) source(s string) (policy.Source, error) {
 	if r.key == "" {
 		return src, driver.Invalid("policy-key", "a bundle is verified, and no key is named", "add --policy-key FILE with the public key")
 	}
-	key, err := readKey(r.key, false)
+	b, err := bundleAt(src.Dir, r.key, r.least)
 	if err != nil {
 		return src, err
 	}
-	return policy.Source{Name: src.Name, Bundle: &policy.Bundle{From: policy.File(src.Dir), Key: string(key), MinRevision: r.least}}, nil
+	return policy.Source{Name: src.Name, Bundle: &b}, nil
+}
+
+// bundleAt is a bundle in a file, to be verified with the public key in another.
+func bundleAt(file, key string, least uint64) (policy.Bundle, error) {
+	pinned, err := readKey(key, false)
+	return policy.Bundle{From: policy.File(file), Key: string(pinned), MinRevision: least}, err
 }
 
 // bundleExt tells bundles from directories.

@@ -87,11 +87,11 @@ func (a *app) writeBundle(ctx context.Context, source string, o bundleOptions) e
 }
 
 func (a *app) verifyBundle(ctx context.Context, o bundleOptions) error {
-	key, err := readKey(o.key, false)
+	b, err := bundleAt(o.verify, o.key, o.least)
 	if err != nil {
 		return err
 	}
-	info, err := policy.VerifyBundle(ctx, policy.Bundle{From: policy.File(o.verify), Key: string(key), MinRevision: o.least})
+	info, err := policy.VerifyBundle(ctx, b)
 	if err != nil {
 		return err
 	}

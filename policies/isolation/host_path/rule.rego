@@ -4,14 +4,14 @@
 # description: >-
 #   What is mounted from the host can be read, and mostly changed: credentials, hooks of a repository, programs
 #   that somebody runs next. The owner of the policy can name paths that may be mounted; what the host itself
-#   runs, knows or keeps for its users may never be. There is no waiver beside that.
+#   runs, knows or keeps for its users may never be, and no waiver excuses it.
 # custom:
 #   id: SBX-ISO-006
 #   severity: high
 #   effect: deny
 #   kinds: [container]
 #   stages: [file]
-#   waivable: false
+#   waivable: true
 #   params:
 #     allowed_host_paths:
 #       description: paths of the host that may be mounted, as the mount has them
@@ -32,9 +32,10 @@
 #     Use a volume, or copy files in; or name the very path in the parameter allowed_host_paths.
 package sandboxio.isolation.host_path
 
-deny contains {"path": ["mounts", i, "source"], "message": "this is, holds or lies in a place of the host's own"} if {
+deny contains {"path": ["mounts", i, "source"], "message": message, "waivable": false} if {
 	some i
 	input.facts.mounts[i].system
+	message := "this is, holds or lies in a place of the host's own"
 }
 
 deny contains {"path": ["mounts", i, "source"], "message": "this path is the host's"} if {

@@ -4,7 +4,7 @@
 # description: >-
 #   A container shares the host's kernel: it is no sandbox for code that nobody vouches for. Untrusted code
 #   needs a kernel in user space, untrusted code of several tenants a virtual machine. Where nothing is said
-#   of the code, a tier below that is warned of.
+#   of the code, a tier below that is warned of. What several tenants share is never waived.
 # custom:
 #   id: SBX-ISO-001
 #   severity: critical
@@ -40,11 +40,22 @@ package sandboxio.isolation.trust_floor
 import data.sandboxio.lib.tier
 
 deny contains {"path": ["isolation"], "message": message} if {
+	input.resource.multi_tenant in {false, null}
+	message := too_low
+}
+
+deny contains {"path": ["isolation"], "message": message, "waivable": false} if {
+	input.resource.multi_tenant == true
+	message := too_low
+}
+
+too_low := message if {
 	tier.rank(input.resource.isolation) < tier.rank(floor)
 	message := sprintf("untrusted code needs at least %s, this is %v", [floor, input.resource.isolation])
 }
 
-warn contains {"path": ["isolation"], "message": message} if {
+# At what is to be said, so that a waiver of it ends when something else is.
+warn contains {"path": ["trust"], "message": message} if {
 	input.resource.trust in {"unstated", null}
 	tier.rank(input.resource.isolation) < tier.rank(data.params.untrusted_floor)
 	message := sprintf("trust is unstated, and %v is too little for untrusted code", [input.resource.isolation])

@@ -44,7 +44,7 @@ test_fail_untrusted_no_tier if {
 
 test_fail_unstated_container_warns if {
 	found := {f.path | some f in rule.warn} with input as {"resource": {"isolation": "container", "trust": "unstated", "multi_tenant": false}}
-	found == {["isolation"]}
+	found == {["trust"]}
 }
 
 test_unknown_isolation if {
