@@ -112,6 +112,18 @@ for p in (80, 8080): tcp(p, http)
 for p in (443, 8443): tcp(p, tls)
 for p in (22, 7000): tcp(p, line)
 tcp(853, line)
+def hold():
+    import resource, selectors
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    s, ready, held = socket.create_server(("", 8081), backlog=4096), selectors.DefaultSelector(), []
+    ready.register(s, selectors.EVENT_READ)
+    while True:
+        for key, _ in ready.select():
+            if key.fileobj is s:
+                c, _ = s.accept(); held.append(c); ready.register(c, selectors.EVENT_READ)
+            elif key.fileobj.recv(4096): key.fileobj.sendall(b"HTTP/1.1 200 OK\r\n\r\nheld\n")
+            else: ready.unregister(key.fileobj); key.fileobj.close()
+threading.Thread(target=hold, daemon=True).start()
 def dns_stream(c):
     f = c.makefile("rb")
     while True:

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/netip"
 	"time"
@@ -88,7 +87,7 @@ func relay(ctx context.Context, client, server net.Conn, up func() error) error 
 	down := make(chan struct{})
 	go func() {
 		defer close(down)
-		_, _ = io.Copy(client, server)
+		_ = pour(client, server)
 		closeWrite(client)
 		_ = client.SetReadDeadline(time.Now().Add(Linger))
 	}()

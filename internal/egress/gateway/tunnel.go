@@ -16,6 +16,7 @@ type opening struct {
 	tls   []byte // the ClientHello
 	first *head  // or the first request
 	rest  *bufio.Reader
+	conn  net.Conn // that rest reads from
 }
 
 // readOpening reads the first words of a client, within FirstWords. r reads
@@ -23,6 +24,7 @@ type opening struct {
 func readOpening(client net.Conn, r *bufio.Reader) (opening, error) {
 	_ = client.SetReadDeadline(time.Now().Add(FirstWords))
 	o, err := open(r)
+	o.conn = client
 	if err == nil {
 		err = client.SetReadDeadline(time.Time{})
 	}
@@ -82,8 +84,11 @@ func (o *opening) send(server net.Conn, port uint16) error {
 			return err
 		}
 		o.tls = nil // it may be 64 KiB, and the connection may last
-		_, err := io.Copy(server, o.rest)
-		return err
+		if err := drain(server, o.rest); err != nil {
+			return err
+		}
+		o.rest = nil
+		return pour(server, o.conn)
 	}
 	for h := o.first; ; {
 		if err := h.send(server, false); err != nil {

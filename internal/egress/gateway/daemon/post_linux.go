@@ -42,7 +42,11 @@ func open(ctx context.Context, cfg boot.Config) (p *post, ready boot.Ready, err 
 	}
 	pins := &gateway.Pins{}
 	p.resolver = gateway.NewResolver(gateway.ResolverOptions{Policy: policy, Pins: pins, Denials: p.tally})
-	p.router = gateway.NewRouter(gateway.RouterOptions{Policy: policy, Pins: pins, Denials: p.tally, Dial: dial})
+	room, err := kernel.Descriptors()
+	if err != nil {
+		return p, ready, err
+	}
+	p.router = gateway.NewRouter(gateway.RouterOptions{Policy: policy, Pins: pins, Denials: p.tally, Dial: dial, Conns: conns(room)})
 
 	if err := kernel.Able(); err != nil {
 		return p, ready, err
@@ -98,6 +102,15 @@ func open(ctx context.Context, cfg boot.Config) (p *post, ready boot.Ready, err 
 	ready.Caps, err = kernel.Caps()
 	return p, ready, err
 }
+
+// conns is how many connections there is room for: each takes two descriptors,
+// and what is over is for questions, and for the pipes of the busy ones.
+func conns(descriptors int) int { return max(16, min(mostConns, (descriptors-spare)/2)) }
+
+const (
+	mostConns = 10_000
+	spare     = 512
+)
 
 func (p *post) listen(ctx context.Context) (err error) {
 	// On no address in particular: where a redirect leads is the kernel's choice

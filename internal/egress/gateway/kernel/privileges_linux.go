@@ -72,3 +72,12 @@ func Caps() (uint64, error) {
 	}
 	return all, nil
 }
+
+// Descriptors is how many files the process may have open.
+func Descriptors() (int, error) {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return 0, err
+	}
+	return int(min(l.Max, 1<<20)), nil // a Go program raises its own to the most it may have
+}
