@@ -77,6 +77,7 @@ func TestAnAllowlistOpensWhatItNamesAndNothingElse(t *testing.T) {
 }
 
 func allowlist(t *testing.T, runtime string) {
+	t.Helper()
 	plain, image := engineOn(t, runtime)
 	w := newInternet(t, plain, image)
 	b := w.backend(t, plain)
