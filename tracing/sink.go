@@ -72,6 +72,9 @@ func attributes(r sandbox.Record) []attribute.KeyValue {
 	if len(r.Findings) > 0 {
 		all = append(all, attribute.StringSlice("sandboxio.findings", r.Findings))
 	}
+	if r.Refused > 0 {
+		all = append(all, attribute.Int("sandboxio.refused", r.Refused))
+	}
 	if r.Args > 0 {
 		all = append(all, attribute.Int("process.args_count", r.Args))
 	}

@@ -65,11 +65,11 @@ func TestARecordBecomesASpan(t *testing.T) {
 		},
 		{
 			"code that was killed",
-			sandbox.Record{Op: "run-code", Backend: "memory", CodeSHA256: "ab", Code: sandbox.CodeTimeout, Error: "canary", Exit: &sandbox.Exit{Code: 137, Signal: "SIGKILL", OOM: &oom, TimedOut: true}},
+			sandbox.Record{Op: "run-code", Backend: "memory", CodeSHA256: "ab", Refused: 4, Code: sandbox.CodeTimeout, Error: "canary", Exit: &sandbox.Exit{Code: 137, Signal: "SIGKILL", OOM: &oom, TimedOut: true}},
 			"execute_tool run-code", codes.Error,
 			map[string]any{
 				"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "run-code", "gen_ai.tool.type": "function", "error.type": "timeout",
-				"sandboxio.operation": "run-code", "sandboxio.backend": "memory", "sandboxio.isolation": "unverified", "sandboxio.code_sha256": "ab",
+				"sandboxio.operation": "run-code", "sandboxio.backend": "memory", "sandboxio.isolation": "unverified", "sandboxio.code_sha256": "ab", "sandboxio.refused": int64(4),
 				"process.exit.code": int64(137), "sandboxio.signal": "SIGKILL", "sandboxio.oom": true, "sandboxio.timed_out": true,
 				"sandboxio.stdout_bytes": int64(0), "sandboxio.stderr_bytes": int64(0),
 			},

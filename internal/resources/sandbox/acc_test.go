@@ -273,6 +273,7 @@ func TestAccBadInputIsRefusedOnItsAttribute(t *testing.T) {
 		{"an empty command", `  start = { command = [] }`, `(?s)start.command`},
 		{"a timeout of zero", `  start = { command = ["hang"], timeout = "0s" }`, `Duration out of bounds`},
 		{"a name that is no variable", `  start = { command = ["hang"], env = { "A-B" = "x" } }`, `(?s)is not a variable\s+name.*start.env`},
+		{"a proxy, and no owner to run it", `  lifetime = "5m"`, `(?s)detached sandbox has no\s+owner to run the proxy.*Fix: set mode\s+to\s+"transparent"`},
 		{"a template that is no manifest", `  lifetime = "5m"`, `(?s)not a manifest.*Attribute: template`},
 		{"a template that was changed by hand", `  lifetime = "5m"`, `(?s)digest.*Attribute: template`},
 	} {
@@ -280,6 +281,9 @@ func TestAccBadInputIsRefusedOnItsAttribute(t *testing.T) {
 			t.Parallel()
 			conf := block(c.more)
 			switch c.name {
+			case "a proxy, and no owner to run it":
+				conf = "resource \"sandboxio_network_policy\" \"n\" {\n  name = \"n\"\n  mode = \"proxy\"\n  egress = [{ host = \"a.example.com\", ports = [443] }]\n}\n" +
+					strings.Replace(conf, `"10m"`, "\"10m\"\n  network_policy = sandboxio_network_policy.n.canonical", 1)
 			case "a template that is no manifest":
 				conf = strings.Replace(conf, "sandboxio_template.t.manifest", `"python"`, 1)
 			case "a template that was changed by hand":
