@@ -41,6 +41,7 @@ func TestMutants(t *testing.T) {
 		"its extensions change what is shown, and nothing else",
 		"it hands secrets over on the command line",
 		"it takes what an archive says",
+		"its proxy lets everybody through",
 	}
 	h := harness(t, "")
 	h.Parallel = 4 // each mutant stands before the whole suite

@@ -108,10 +108,12 @@ func fetches(t *testing.T, runtime string) {
 		{"a metadata service", "http://169.254.169.254/", "refused: HTTP Error 403: Forbidden protected"},
 	} {
 		url := strings.NewReplacer("%HTTP", fmt.Sprint(portOf(f.http)), "%TLS", fmt.Sprint(portOf(f.https))).Replace(c.url)
-		out, exit := run(t, s, "python3", "-c", fetch, url)
-		if exit.Code != 0 || !strings.Contains(out, c.says) {
-			t.Errorf("%s: %q, %+v", c.name, out, exit)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			out, exit := run(t, s, "python3", "-c", fetch, url)
+			if exit.Code != 0 || !strings.Contains(out, c.says) {
+				t.Errorf("%q, %+v", out, exit)
+			}
+		})
 	}
 	d := refused(t, s)
 	if len(d.Told) != 4 || d.Other != 0 {
@@ -180,10 +182,12 @@ func TestAProgramThatSpeaksToTheProxyItselfGetsNoFurther(t *testing.T) {
 		{"the owner's other ports", "127.0.0.1:1", "x", false},
 		{"the name's other ports (M28)", "good.example:22", "x", false},
 	} {
-		out, _ := run(t, s, "python3", "-c", speak, c.to, c.first)
-		if strings.Contains(out, here) != c.reached {
-			t.Errorf("%s: %q", c.name, out)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			out, _ := run(t, s, "python3", "-c", speak, c.to, c.first)
+			if strings.Contains(out, here) != c.reached {
+				t.Errorf("it says %q", out)
+			}
+		})
 	}
 	d := refused(t, s)
 	total := d.Other
