@@ -42,7 +42,7 @@ func rawInput(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	var done [5]byte
-	if _, err := io.ReadFull(&attached{Conn: res.Conn}, done[:]); err != nil {
+	if _, err := io.ReadFull(attach(res.Conn), done[:]); err != nil {
 		b.Fatal(err)
 	}
 	return time.Since(start)
