@@ -36,7 +36,7 @@ func (p Param) validate() error {
 // hold numbers or strings; a number below zero is no limit and refused.
 func (p Param) loosens(field string, v any) (bool, error) {
 	bad := func(want string) (bool, error) {
-		return false, driver.Invalid(field+p.Name, fmt.Sprintf("%v is not %s", v, want), fmt.Sprintf("the default is %v", p.Default))
+		return false, driver.Invalid(field+p.Name, fmt.Sprintf("%s is not %s", written(v), want), "the default is "+written(p.Default))
 	}
 	switch d := p.Default.(type) {
 	case float64:
@@ -69,6 +69,16 @@ func (p Param) loosens(field string, v any) (bool, error) {
 		floor, _ := rank(d)
 		return n < floor, nil
 	}
+}
+
+// written is v in JSON, so that a text with digits in it is not taken for a
+// number.
+func written(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
 }
 
 func contains(whole, part []any) bool {
