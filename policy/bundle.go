@@ -121,7 +121,7 @@ func openBundle(raw []byte, key string) (*contents, error) {
 		WithCapabilities(capabilities()).
 		Read()
 	if err != nil {
-		return nil, err
+		return nil, remedy{err, "get it anew from whoever signs it, and the public key that goes with it; nothing of it is used as it is"}
 	}
 	c := &contents{files: map[string]string{}}
 	if b.Manifest.Roots == nil || len(*b.Manifest.Roots) != 1 {

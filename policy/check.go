@@ -14,7 +14,11 @@ import (
 func checkPackage(set, file string, m *ast.Module) error {
 	root := setRoot(set)
 	if !strings.HasPrefix(m.Package.Path.String()+".", root+".") || m.Package.Path.String() == root {
-		return fmt.Errorf("%s: %s is outside %s, where the rules of the set %q live", file, m.Package, strings.TrimPrefix(root, "data.")+".…", set)
+		hint := ""
+		if len(m.Package.Path) > 2 && m.Package.Path[1].Equal(ast.StringTerm("custom")) {
+			hint = fmt.Sprintf("; to read it as a set of its own, name it %s=DIR", strings.Trim(m.Package.Path[2].String(), `"`))
+		}
+		return fmt.Errorf("%s: %s is outside %s, where the rules of the set %q live%s", file, m.Package, strings.TrimPrefix(root, "data.")+".…", set, hint)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -128,12 +129,16 @@ func (w *waiver) apply(v *sandbox.Verdict, s *subject) (problem string) {
 	if !slices.Contains(v.Rules, w.Rule) {
 		return "" // the rule judges other kinds, or at another stage
 	}
-	problem = fmt.Sprintf("%s finds nothing at %s", w.Rule, w.Path)
+	elsewhere := ""
 	excused, pending := false, false
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		at, err := parsePath(f.Path)
-		if f.Rule != w.Rule || err != nil || !w.path.matches(at) {
+		if f.Rule != w.Rule || err != nil {
+			continue
+		}
+		if !w.path.matches(at) {
+			elsewhere = ", but at " + f.Path
 			continue
 		}
 		switch f.Effect {
@@ -158,7 +163,7 @@ func (w *waiver) apply(v *sandbox.Verdict, s *subject) (problem string) {
 	if excused || pending || w.graph {
 		return "" // or it may excuse something in the graph of the plan
 	}
-	return problem
+	return cmp.Or(problem, fmt.Sprintf("%s finds nothing at %s%s", w.Rule, w.Path, elsewhere))
 }
 
 // binds reports whether text is the value that w names.

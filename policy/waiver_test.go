@@ -232,6 +232,15 @@ func TestAWaiverThatExcusesNothingIsToldOf(t *testing.T) {
 }
 
 // An unknown value cannot be the one that somebody looked at.
+func TestAWaiverAtAnotherPathSaysWhereTheFindingIs(t *testing.T) {
+	v := judge(t, exempt(t, goodWaiver(func(w *Waiver) { w.Path = "caps.pids" })), forking())
+	if !slices.ContainsFunc(v.Findings, func(f sandbox.Finding) bool {
+		return strings.HasSuffix(f.Message, "finds nothing at caps.pids, but at resources.pids")
+	}) {
+		t.Errorf("%+v", v.Findings)
+	}
+}
+
 func TestAnUnknownValueIsNotWaived(t *testing.T) {
 	e := exempt(t, goodWaiver())
 	in := forking()

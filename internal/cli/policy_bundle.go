@@ -100,12 +100,18 @@ func (a *app) verifyBundle(ctx context.Context, o bundleOptions) error {
 		if info.Floor {
 			what = ", for a floor"
 		}
-		fmt.Fprintf(w, "%s: the set %s, revision %d, %d files of rules, %d waivers%s: verified\n", o.verify, info.Name, info.Revision, info.Files, info.Waivers, what)
+		fmt.Fprintf(w, "%s: the set %s, revision %d, files of rules: %d, waivers: %d%s: verified\n", o.verify, info.Name, info.Revision, info.Files, info.Waivers, what)
 	})
 }
 
 // maxKey is more than a key in PEM takes.
 const maxKey = 64 << 10
+
+// isPublicKey reports whether a file holds what verifies, and not what signs.
+func isPublicKey(name string) bool {
+	text, err := os.ReadFile(name) // a regular file of at most maxKey
+	return err == nil && bytes.HasPrefix(bytes.TrimSpace(text), []byte("-----BEGIN PUBLIC KEY"))
+}
 
 // readKey reads a key. A private one must be readable by its owner alone.
 func readKey(name string, private bool) ([]byte, error) {
@@ -115,6 +121,8 @@ func readKey(name string, private bool) ([]byte, error) {
 		return nil, driver.Invalid("key", err.Error(), "name a file with the key in PEM")
 	case !info.Mode().IsRegular() || info.Size() > maxKey:
 		return nil, driver.Invalid("key", name+" is no file with a key", "name a file with the key in PEM")
+	case private && isPublicKey(name):
+		return nil, driver.Invalid("key", name+" is a public key, and a private one signs", "name the private key that it belongs to")
 	case private && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		return nil, driver.Invalid("key", fmt.Sprintf("others can read or write %s, whose mode is %04o", name, info.Mode().Perm()), "chmod 600 "+name+", and make a new key if others may have read it")
 	}
