@@ -23,7 +23,7 @@ const DefaultMaxOutput = 16 << 20
 type Cmd struct {
 	Args      []string
 	Env       map[string]string // added to the sandbox's, and winning over it
-	Secrets   map[string]Secret // variables that appear in no log, error, record or configuration; what else runs in the sandbox can read them
+	Secrets   map[string]Secret // variables that appear in no log, error, record or configuration; what else runs in the sandbox can read them; 1 to 3 bytes are refused
 	Dir       string            // absolute, or relative to /work; zero = /work
 	Stdin     io.Reader         // nil = end of file at once. A Read that never returns outlives the process, as in os/exec
 	Timeout   time.Duration     // zero = 300 s; negative is refused
@@ -91,6 +91,10 @@ func (c Cmd) resolve(detached bool) (driver.Cmd, error) {
 		secrets[k] = v.Reveal()
 		if _, both := c.Env[k]; both {
 			refuse(fmt.Sprintf("secrets[%q]", k), "is also in env", "a name is either a plain variable or a secret")
+		}
+		if n := len(secrets[k]); n > 0 && n < redact.MinLength {
+			refuse(fmt.Sprintf("secrets[%q]", k), "is too short to be told from other text, and could not be kept out of errors and records",
+				fmt.Sprintf("use a value of %d bytes or more, or pass it in Env if it is no secret", redact.MinLength))
 		}
 	}
 	errs = append(errs, driver.ValidateEnv("secrets", secrets))

@@ -70,8 +70,8 @@ func (i *interpreters) put(language, found string) {
 // and is removed afterwards. The interpreter is the first that the image has;
 // the Record names it, and holds the SHA-256 of Text but not the code. Programs
 // that earlier commands left running have the code's own rights: they can
-// change the file before it is read. Cmd.Timeout bounds the preparations, and
-// then the run.
+// change the file before it is read. Cmd.Timeout bounds the run, and, counted
+// apart, the preparations before it.
 //
 // An interpreter may hold output back; Python does not with PYTHONUNBUFFERED=1
 // in Cmd.Env.

@@ -12,7 +12,9 @@ import (
 )
 
 // Denied is what the sandbox's programs tried to reach and were refused, since
-// its creation; also after Close. It is zero for a backend that does not
+// its creation; also after Close. Only where some rule opens something, or with
+// Learn, is anything there to refuse and count: without a network nothing is
+// told. It is zero for a backend that does not
 // declare [driver.CanLearn], and in a process that does not know: in mode proxy
 // only the creator does.
 func (s *Sandbox) Denied(ctx context.Context) (Denials, error) {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/memory"
 )
 
 // late is a backend whose processes tell the end of a context by the end of
@@ -68,5 +70,59 @@ func TestAKilledProgramIsNotTakenForOneThatEnded(t *testing.T) {
 				t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 			}
 		})
+	}
+}
+
+func TestOutputCanBeHadOnce(t *testing.T) {
+	for name, first := range map[string]func(*sandbox.Process){
+		"after Wait":         func(p *sandbox.Process) { _, _ = p.Wait() },
+		"after another loop": func(p *sandbox.Process) { drainAll(p) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			sb := quiet(t)
+			p, err := sb.Start(t.Context(), sandbox.Cmd{Args: []string{"echo", "hello"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			first(p)
+			pieces := 0
+			for _, err = range p.Output() {
+				pieces++
+			}
+			if pieces != 1 || !errors.Is(err, sandbox.CodeInvalid) || !strings.Contains(err.Error(), "before Wait") {
+				t.Errorf("%d pieces, %v", pieces, err)
+			}
+			if exit, err := p.Wait(); exit.Code != 0 || err != nil {
+				t.Error(exit, err)
+			}
+		})
+	}
+}
+
+// quiet is a sandbox of the memory backend, closed with the test.
+func quiet(t *testing.T) *sandbox.Sandbox {
+	t.Helper()
+	rt := sandbox.New(memory.Open(memory.Options{}), sandbox.Options{Unguarded: "a test"})
+	sb, err := rt.Create(t.Context(), sandbox.Spec{Image: "any", Trust: sandbox.Trusted("a test")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sb.Close() })
+	return sb
+}
+
+func drainAll(p *sandbox.Process) {
+	for range p.Output() {
+	}
+}
+
+func TestASecretThatCannotBeToldFromOtherTextIsRefused(t *testing.T) {
+	sb := quiet(t)
+	for value, refused := range map[string]bool{"": false, "a": true, "ab7": true, "ab7c": false} {
+		_, err := sb.Run(t.Context(), sandbox.Cmd{Args: []string{"true"}, Secrets: map[string]sandbox.Secret{"PIN": sandbox.NewSecret(value)}})
+		e, _ := errors.AsType[*sandbox.Error](err)
+		if got := e != nil && e.Code == sandbox.CodeInvalid && e.Field == `secrets["PIN"]` && e.Hint != ""; got != refused {
+			t.Errorf("%q: %v", value, err)
+		}
 	}
 }

@@ -117,7 +117,7 @@ func (f *Files) Read(ctx context.Context, name string) ([]byte, error) {
 	}, nil)
 }
 
-// Write writes the whole of a file.
+// Write writes the whole of a file. Its directory exists, or is made by Mkdir.
 func (f *Files) Write(ctx context.Context, name string, data []byte, mode fs.FileMode) error {
 	return f.do(ctx, "write", func(d driver.Files) error { return write(ctx, d, name, data, mode) })
 }

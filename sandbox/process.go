@@ -23,6 +23,8 @@ func slackened(timeout time.Duration) time.Duration {
 	return min(timeout, math.MaxInt64-timeoutSlack) + timeoutSlack
 }
 
+var errRead = errors.New("the program's output was read or dropped before")
+
 // Process is one running program. Its methods may be called from several
 // goroutines, Output from one.
 type Process struct {
@@ -36,6 +38,7 @@ type Process struct {
 	after  func()     // cleans up once the program has ended; may be nil
 	killed chan error // the answer of the kill that the end of ctx caused
 
+	read    atomic.Bool // all output was yielded or dropped
 	once    sync.Once
 	exit    *Exit // nil as long as it is not known
 	err     error
@@ -92,8 +95,17 @@ func feed(w io.WriteCloser, r io.Reader) {
 // and all was yielded. Leaving the loop early kills the program with all its
 // descendants. The loop waits for the program's end, as Wait does; the error
 // that Wait gives, a timeout among them, is yielded last.
+//
+// A Chunk is what came at once: a line may be several, and several lines one.
+// A program that buffers what it writes to a pipe, as Python does, sends it
+// late: set PYTHONUNBUFFERED=1. Output can be had once; after it, and after
+// Wait, a loop yields an error of code invalid.
 func (p *Process) Output() iter.Seq2[Chunk, error] {
 	return func(yield func(Chunk, error) bool) {
+		if p.read.Load() {
+			yield(Chunk{}, p.op.name(&Error{Code: CodeInvalid, Err: errRead, Hint: "range over Output once, before Wait"}))
+			return
+		}
 		done := false
 		defer func() {
 			if !done { // left by break, return or panic
@@ -184,6 +196,7 @@ func (p *Process) finish(take func(Chunk)) error {
 		}
 		take(c)
 	}
+	p.read.Store(true)
 	if errors.Is(err, io.EOF) {
 		var exit Exit
 		if exit, err = p.p.Wait(p.ctx); err == nil {

@@ -15,7 +15,7 @@ import (
 type Record struct {
 	Time     time.Time     `json:"time"` // when the operation began
 	Duration time.Duration `json:"duration_ns"`
-	Op       string        `json:"op"` // create, attach, run, start, close, …
+	Op       string        `json:"op"` // create, attach, run, run-code, start, start-code, wait, extend, close, or one on files
 	Backend  string        `json:"backend"`
 	Sandbox  string        `json:"sandbox"`
 	Owner    string        `json:"owner"`
@@ -41,7 +41,7 @@ type Record struct {
 	CodeSHA256 string   `json:"code_sha256"` // of what RunCode ran, in hex; the code itself is never kept
 	Secrets    []string `json:"secrets"`     // names of the secrets it was given
 	Exit       *Exit    `json:"exit"`        // nil where it is not known, above all when the program did not end by itself
-	Stdout     int64    `json:"stdout"`      // bytes
+	Stdout     int64    `json:"stdout"`      // bytes that were written, kept or not
 	Stderr     int64    `json:"stderr"`
 	Files      int      `json:"files,omitzero"` // of upload and download
 	Bytes      int64    `json:"bytes,omitzero"`

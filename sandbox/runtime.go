@@ -263,8 +263,10 @@ func (r *Runtime) Check(ctx context.Context, spec Spec) (driver.Plan, error) {
 	return plan, op.name(err)
 }
 
-// Attach joins a sandbox that another process made. It never creates one.
-// Codes: not-found, gone.
+// Attach joins a sandbox that another process made, whether Detached or still
+// its creator's. It never creates one, asks no Guard, and owns nothing: the
+// sandbox ends as it would have, or by Close. Codes: not-found, gone; backends
+// that keep nothing of an ended sandbox, as Docker, say not-found.
 func (r *Runtime) Attach(ctx context.Context, id string) (*Sandbox, error) {
 	op := r.begin("attach")
 	op.record.Sandbox = id

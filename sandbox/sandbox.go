@@ -95,7 +95,9 @@ func (s *Sandbox) Start(ctx context.Context, cmd Cmd) (*Process, error) {
 // Files reaches the sandbox's files.
 func (s *Sandbox) Files() *Files { return &Files{s} }
 
-// Close destroys the sandbox with all its processes. It takes no context: it
+// Close destroys the sandbox with all its processes, also one that another
+// process made. To let go of a Detached sandbox, or of one that was joined by
+// Attach, do not call it: close the backend, or just return. It takes no context: it
 // survives the caller's cancellation and is bounded by Options.Grace. Closing
 // again gives the same answer. Code leaked: it may still be there; the error
 // names it and the command that removes it.

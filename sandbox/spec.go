@@ -19,7 +19,7 @@ import (
 type Spec struct {
 	Template    *Template
 	Image       string        // empty = the template's, or the backend's default
-	Isolation   Isolation     // the floor; zero = what Trust requires
+	Isolation   Isolation     // the floor; what Trust requires applies too, and the higher one holds
 	Trust       Trust         // zero = unstated: a warning on the container tier
 	MultiTenant bool          // code of several tenants shares the host
 	Profile     Profile       // zero = Strict

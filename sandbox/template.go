@@ -194,7 +194,14 @@ func marshal(m manifest) []byte {
 
 // ParseTemplate reads a manifest. Unknown, misspelt and repeated fields are
 // refused; a digest, when there is one, must match the content. One written
-// by hand may leave out what has a default, and the digest. Code: invalid.
+// by hand may leave out what has a default, and the digest:
+//
+//	{"schema": "sandboxio.template/v1", "name": "py", "image": "…@sha256:…",
+//	 "lifetime_seconds": 60, "resources": {"memory_mib": 256}, "secrets": ["TOKEN"]}
+//
+// Further fields have the names of the resource's attributes: backend, isolation,
+// trust, trust_reason, multi_tenant, profile, network, env, labels, reaper, policy.
+// Code: invalid.
 func ParseTemplate(data []byte) (*Template, error) {
 	bad := func(field, problem, fix string) (*Template, error) {
 		return nil, driver.Invalid(field, problem, fix)
@@ -217,7 +224,7 @@ func ParseTemplate(data []byte) (*Template, error) {
 		if p := driver.Problems(err); len(p) == 1 && p[0].Field != "" {
 			return nil, p[0]
 		}
-		return bad("manifest", strings.TrimPrefix(err.Error(), "json: "), "see the template reference for the fields there are")
+		return bad("manifest", strings.TrimPrefix(err.Error(), "json: "), "use the fields that ParseTemplate names; a lifetime is lifetime_seconds")
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return bad("manifest", "there is something after the JSON object", "pass one object")

@@ -3,8 +3,11 @@
 //
 //	b, err := docker.Open(ctx, docker.Options{})
 //
-// An engine needs the guest once; Setup, or the command sandboxio setup docker,
-// brings it there.
+// An engine needs the guest once, and each user whose programs were built from
+// source the digest to trust: Setup, or the command sandboxio setup docker,
+// brings the one there and writes the other into
+// $XDG_CONFIG_HOME/sandboxio/guest.sha256 and gateway.sha256. A service has that
+// done by its own user, or is given these two files.
 package docker
 
 import (
@@ -67,7 +70,8 @@ func Open(ctx context.Context, opts Options) (driver.Backend, error) {
 // keeper_socket, keeper_image.
 func FromURL(u *url.URL) (Options, error) { return backend.FromURL(u) }
 
-// Setup gives an engine what sandboxes need. It can be repeated.
+// Setup gives an engine what sandboxes need, and pins it for this user. It can
+// be repeated.
 func Setup(ctx context.Context, opts Options, so SetupOptions) (SetupReport, error) {
 	return backend.Setup(ctx, opts, so)
 }

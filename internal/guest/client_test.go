@@ -384,14 +384,14 @@ func TestADigestIsTheReleasesOrThePinned(t *testing.T) {
 	}
 	want := "sha256:" + strings.Repeat("ab", 32)
 	for _, bad := range []string{"", "sha256:", "sha512:" + strings.Repeat("ab", 32), "sha256:" + strings.Repeat("AB", 32), want + "\n"} {
-		if err := WritePin(bad); driver.CodeOf(err) != driver.CodeInvalid {
+		if _, err := WritePin(bad); driver.CodeOf(err) != driver.CodeInvalid {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	if err := WritePin("sha256:" + strings.Repeat("00", 32)); err != nil {
+	if _, err := WritePin("sha256:" + strings.Repeat("00", 32)); err != nil {
 		t.Fatal(err)
 	}
-	if err := WritePin(want); err != nil {
+	if _, err := WritePin(want); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := Digest(); got != want || err != nil {

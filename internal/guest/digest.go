@@ -15,4 +15,4 @@ func Digest() (string, error) { return pin.Digest(pinned, ReleaseDigest) }
 
 // WritePin records digest as the one to trust, for programs without a
 // ReleaseDigest. The setup commands call it.
-func WritePin(digest string) error { return pin.Write(pinned, digest) }
+func WritePin(digest string) (changed bool, err error) { return pin.Write(pinned, digest) }

@@ -27,11 +27,11 @@ func Digest(name, release string) (string, error) {
 	}
 	file, err := File(name)
 	if err != nil {
-		return "", none(name, err)
+		return "", &driver.Error{Code: driver.CodeInvalid, Op: name + " digest", Err: err, Hint: "set HOME, or XDG_CONFIG_HOME, to that of the user who ran `sandboxio setup docker`"}
 	}
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", none(name, fmt.Errorf("this program was built from source and no %s binary is pinned", name))
+		return "", none(name, fmt.Errorf("this program was built from source and %s pins no %s binary", file, name))
 	}
 	if err != nil {
 		return "", none(name, err)
@@ -39,32 +39,36 @@ func Digest(name, release string) (string, error) {
 	return check(name, strings.TrimSpace(string(b)))
 }
 
-// Write records digest as the one to trust for the binary of that name. The
-// setup command calls it.
-func Write(name, digest string) error {
+// Write records digest as the one to trust for the binary of that name, for
+// the user who calls it, and tells whether another one was, or none. The setup
+// command calls it.
+func Write(name, digest string) (changed bool, err error) {
 	if _, err := check(name, digest); err != nil {
-		return err
+		return false, err
 	}
 	file, err := File(name)
 	if err != nil {
-		return none(name, err)
+		return false, none(name, err)
+	}
+	if b, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(b)) == digest {
+		return false, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return none(name, err)
+		return false, none(name, err)
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(file), "."+name+"-*")
 	if err != nil {
-		return none(name, err)
+		return false, none(name, err)
 	}
 	defer os.Remove(tmp.Name())
 	_, err = tmp.WriteString(digest + "\n")
 	if err = errors.Join(err, tmp.Close()); err != nil {
-		return none(name, err)
+		return false, none(name, err)
 	}
 	if err := os.Rename(tmp.Name(), file); err != nil {
-		return none(name, err)
+		return false, none(name, err)
 	}
-	return nil
+	return true, nil
 }
 
 // File is where the digest of the binary of that name is pinned.

@@ -140,7 +140,7 @@ func unmarshal[T any](b []byte, to *T, parse func(string) (T, error)) error {
 }
 
 // Trust says what is known of the code that will run. Its zero value is
-// unstated: allowed, with a warning on the container tier.
+// unstated: allowed on every tier, with a warning on the container tier.
 type Trust struct {
 	level  trustLevel
 	reason string
@@ -154,7 +154,11 @@ const (
 	trusted
 )
 
-// Untrusted is code that nobody vouches for; it raises the isolation floor.
+// Untrusted is code that nobody vouches for. It raises the isolation floor to
+// UserKernel, as gVisor is, and for several tenants to MicroVM: a container on
+// the host's kernel is refused. What an agent wrote is Untrusted; where nothing
+// above Container is at hand, leave Trust unstated, which warns, or say why it
+// is Trusted.
 var Untrusted = Trust{level: untrusted}
 
 // Trusted is code that somebody vouches for, and why. The reason is recorded;

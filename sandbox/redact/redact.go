@@ -27,7 +27,7 @@ import (
 const Mark = "[secret]"
 
 // MinLength is the shortest value, in bytes, that is looked for. Shorter ones
-// would redact ordinary words, and are no secrets.
+// would redact ordinary words; package sandbox refuses them as secrets.
 const MinLength = 4
 
 // A Redactor knows a set of values. Its zero value knows none. It is

@@ -33,9 +33,9 @@ func (b *Backend) Check(spec driver.Spec) (driver.Plan, error) {
 	errs = append(errs, checkResources(spec), driver.ValidateEnv("env", spec.Env), driver.ValidateLabels("labels", spec.Labels), spec.Trust.Validate())
 
 	if tier := promised(b.opts.Runtime); !tier.Satisfies(spec.Isolation) {
-		fix := "use a backend with a " + spec.Isolation.String() + " tier, or lower the floor if the code is trusted"
+		fix := "use a backend with a " + spec.Isolation.String() + " tier, or, if the code is trusted, say why and lower the floor"
 		if driver.UserKernel.Satisfies(spec.Isolation) {
-			fix = `set the backend's runtime to "runsc" (gVisor), or lower the floor if the code is trusted`
+			fix = `set the backend's runtime to "runsc" (gVisor), or, if the code is trusted, say why and lower the floor`
 		}
 		refuse("isolation", fmt.Sprintf("%s was asked for, and a container on %s is %s", spec.Isolation, cmp.Or(b.opts.Runtime, "the default runtime"), tier), fix)
 	}

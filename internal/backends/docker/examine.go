@@ -8,6 +8,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/pin"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -40,6 +41,7 @@ func (b *Backend) Examine(ctx context.Context) []driver.Finding {
 	} else {
 		out = append(out, driver.Finding{Name: "guest volume", OK: true, Detail: v.volume + ", compared with its digest at each first use"})
 	}
+	out = append(out, examinePin())
 	if image, err := b.keeperImage(ctx, cli); err != nil {
 		out = append(out, broken("keeper image", fail(ctx, "doctor", "", err)))
 	} else {
@@ -53,6 +55,23 @@ func (b *Backend) Examine(ctx context.Context) []driver.Finding {
 		}
 	}
 	return append(out, examineLeftovers(ctx, cli)...)
+}
+
+// examinePin tells whether programs of this user that were built from source,
+// which know no digest of a release, have one to trust. Others need none, so
+// that it is nothing to repair.
+func examinePin() driver.Finding {
+	f := driver.Finding{Name: "guest pin", OK: true}
+	file, err := pin.File("guest")
+	if err == nil {
+		_, err = pin.Digest("guest", "")
+	}
+	if err == nil {
+		f.Detail = file + ", for programs of this user that were built from source"
+		return f
+	}
+	f.Detail = "none: programs of this user that were built from source are refused, until " + hintSetup
+	return f
 }
 
 // examineLeftovers looks for containers of ours that a sweep cannot judge.

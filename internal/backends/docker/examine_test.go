@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -51,5 +52,18 @@ func TestExamineSaysWhenNobodyAnswers(t *testing.T) {
 	got := b.Examine(limited(t, 10*time.Second))
 	if len(got) != 1 || got[0].OK || !strings.Contains(got[0].Detail, "/nowhere/docker.sock") || got[0].Hint == "" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestExamineTellsWhoseProgramsAreTrusted(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	if f := examinePin(); !f.OK || !strings.Contains(f.Detail, "sandboxio setup docker") {
+		t.Errorf("%+v", f)
+	}
+	if _, err := guest.WritePin("sha256:" + strings.Repeat("ab", 32)); err != nil {
+		t.Fatal(err)
+	}
+	if f := examinePin(); !f.OK || !strings.Contains(f.Detail, "guest.sha256") {
+		t.Errorf("%+v", f)
 	}
 }

@@ -126,7 +126,7 @@ func pinGuest(t *testing.T, digest string) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	t.Setenv("HOME", dir)
-	if err := guest.WritePin(digest); err != nil {
+	if _, err := guest.WritePin(digest); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -222,7 +222,7 @@ func volumeNames(t testing.TB, b *Backend) []string {
 func foreignGuest(t testing.TB) (volume string) {
 	t.Helper()
 	digest := digestOf([]byte(t.Name() + t.TempDir()))
-	if err := guest.WritePin(digest); err != nil {
+	if _, err := guest.WritePin(digest); err != nil {
 		t.Fatal(err)
 	}
 	return volumeName(digest)

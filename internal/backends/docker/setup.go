@@ -44,8 +44,10 @@ type SetupReport struct {
 }
 
 // Setup gives an engine what sandboxes need: a volume with the guest, made
-// from the release's own binary without builder or registry, and an image for
-// reaper schedules. It can be repeated; what is there and right is left alone.
+// from the release's own binary without builder or registry, and images for
+// allowlists and reaper schedules. It pins their digests for the user who calls
+// it, in his configuration directory: programs that were built from source use
+// nothing else. It can be repeated; what is there and right is left alone.
 func Setup(ctx context.Context, opts Options, so SetupOptions) (SetupReport, error) {
 	b, err := Open(ctx, opts)
 	if err != nil {
@@ -129,7 +131,7 @@ func (b *Backend) setup(ctx context.Context, so SetupOptions) (SetupReport, erro
 		if made {
 			rep.Changed = append(rep.Changed, "image "+rep.Gateway)
 		}
-		if err := boot.WritePin(gate.digest); err != nil {
+		if err := rep.pin("gateway", boot.WritePin, gate.digest); err != nil {
 			return rep, err
 		}
 		say("image %s is there for allowlists", rep.Gateway)
@@ -145,7 +147,16 @@ func (b *Backend) setup(ctx context.Context, so SetupOptions) (SetupReport, erro
 		}
 		say("image %s is there for reaper schedules", rep.Keeper)
 	}
-	return rep, guest.WritePin(binary.digest)
+	return rep, rep.pin("guest", guest.WritePin, binary.digest)
+}
+
+// pin lets programs of this user that were built from source trust a binary.
+func (r *SetupReport) pin(name string, write func(string) (bool, error), digest string) error {
+	changed, err := write(digest)
+	if changed {
+		r.Changed = append(r.Changed, name+" pin of this user")
+	}
+	return err
 }
 
 func short(digest string) string     { return strings.TrimPrefix(digest, "sha256:")[:12] }

@@ -22,4 +22,4 @@ func Digest() (string, error) { return pin.Digest(pinned, ReleaseDigest) }
 
 // WritePin records digest as the one to trust, for programs without a
 // ReleaseDigest.
-func WritePin(digest string) error { return pin.Write(pinned, digest) }
+func WritePin(digest string) (changed bool, err error) { return pin.Write(pinned, digest) }
