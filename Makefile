@@ -18,7 +18,7 @@ GUEST   := -X $(MODULE)/internal/guest.ReleaseDigest=sha256
 GATEWAY := -X $(MODULE)/internal/egress/gateway/boot.ReleaseDigest=sha256
 BUILD   := CGO_ENABLED=0 go build -trimpath
 
-.PHONY: help build guest gateway demo test bench bench-policy fuzz check check-fast generate install clean
+.PHONY: help build guest gateway probe demo test bench bench-policy fuzz check check-fast generate install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,7 +31,11 @@ gateway:
 	@mkdir -p bin
 	scripts/gateway.sh bin/sandboxio-gateway
 
-build: guest gateway ## bin/sandboxio, the provider, the guest and the gateway
+probe:
+	@mkdir -p bin
+	scripts/probe.sh bin/sandboxio-probe
+
+build: guest gateway probe ## bin/sandboxio, the provider and what runs on the engine
 	@guest=$$(scripts/digest.sh bin/sandboxio-guest)
 	gateway=$$(scripts/digest.sh bin/sandboxio-gateway)
 	flags="$(LDFLAGS) $(GUEST):$$guest $(GATEWAY):$$gateway"

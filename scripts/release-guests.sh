@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The guests and gateways of a release: one for each architecture that a
+# The guests, gateways and probes of a release: one for each architecture that a
 # sandbox's host may have, and its digest for the programs that will place it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,4 +10,5 @@ for arch in amd64 arm64; do
 	scripts/digest.sh "$dir/sandboxio-guest" >"$dir/sha256"
 	scripts/gateway.sh "$dir/sandboxio-gateway" "$arch"
 	scripts/digest.sh "$dir/sandboxio-gateway" >"$dir/gateway.sha256"
+	scripts/probe.sh "$dir/sandboxio-probe" "$arch"
 done

@@ -51,6 +51,8 @@ else
 fi
 export DOCKER_HOST
 unset DOCKER_CONTEXT
+docker info --format '{{json .Runtimes}}' | grep -qF '"runsc"' ||
+	die "the daemon has no runtime runsc, and gVisor is tested too" "register the one that scripts/runsc.sh builds, as private-docker.sh does; or: sudo make test"
 
 # The guest's digest is pinned for the user who runs `setup`: the tests' user
 # has a configuration of its own, and Go keeps the one it had.

@@ -21,9 +21,9 @@ sandboxio_network_policy has them.`
 func (a *app) egressCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "egress",
-		Short: "Check allowlists, explain what they allow, and learn what a program needs",
+		Short: "Check allowlists, explain what they allow, learn what a program needs, and prove what is closed",
 	}
-	c.AddCommand(a.egressLintCommand(), a.egressExplainCommand(), a.egressLearnCommand())
+	c.AddCommand(a.egressLintCommand(), a.egressExplainCommand(), a.egressLearnCommand(), a.egressProveCommand())
 	return c
 }
 

@@ -78,14 +78,19 @@ func (b *Backend) Info() driver.Info {
 	return info
 }
 
-// As gives the engine's client, once there is one.
+// As gives the engine's client, once there is one, and, within this module, how
+// proxies in this process reach the world: to be changed before the first
+// sandbox is made.
 func (b *Backend) As(target any) bool {
-	to, ok := target.(**client.Client)
-	if !ok {
-		return false
+	switch to := target.(type) {
+	case **client.Client:
+		*to = b.cli.Load()
+		return *to != nil
+	case **outlet.Options:
+		*to = &b.outlet
+		return true
 	}
-	*to = b.cli.Load()
-	return *to != nil
+	return false
 }
 
 // Close closes idle connections. Sandboxes

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/prove"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/estate"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+func (a *app) egressProveCommand() *cobra.Command {
+	var o prove.Options
+	var modes []string
+	c := &cobra.Command{
+		Use:   "prove",
+		Short: "Show on a live engine what an allowlist stops",
+		Long: `Put a sandbox before canaries on the engine, try every way out in a catalogue from
+inside, without a network and under an allowlist in both modes, and tell what came
+to the canaries. The same attempts are made first from a container that nothing is
+taken from: what does not come through there is not applicable, and never closed.
+What was made on the engine is removed.
+
+Exit codes: 0 all that can come through is closed and what is allowed came through,
+1 failed, 2 an attempt is open, a control is closed, or nothing could be shown.`,
+		Example: `  sandboxio egress prove
+  sandboxio egress prove --backend 'docker://?runtime=runsc' --mode transparent --json > evidence.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, m := range modes {
+				if !slices.Contains(prove.Modes(), prove.Mode(m)) {
+					return driver.Invalid("mode", fmt.Sprintf("%q is no mode", m), "use deny, transparent or proxy")
+				}
+				o.Modes = append(o.Modes, prove.Mode(m))
+			}
+			return a.egressProve(cmd.Context(), o)
+		},
+	}
+	a.backendFlag(c)
+	a.jsonFlag(c)
+	c.Flags().StringSliceVar(&modes, "mode", nil, "what to prove: deny, transparent, proxy (default: all)")
+	c.Flags().StringSliceVar(&o.Only, "only", nil, "names of attempts (default: all)")
+	c.Flags().StringVar(&o.Probe, "probe", "", "path of sandboxio-probe for the engine's architecture (default: beside this program)")
+	c.Flags().StringVar(&o.Image, "image", "", "the sandbox's image (default: one with nothing in it)")
+	return c
+}
+
+func (a *app) egressProve(ctx context.Context, o prove.Options) error {
+	config, err := estate.FromDSN(a.backend)
+	if err != nil {
+		return err
+	}
+	if config.Docker == nil {
+		return driver.Invalid("backend", strings.SplitN(a.backend, ":", 2)[0]+" is no engine that canaries can be put on", "write --backend docker://")
+	}
+	if o.Probe == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		o.Probe = filepath.Join(filepath.Dir(self), "sandboxio-probe")
+	}
+	o.Version, o.Runtime = a.version, config.Docker.Runtime
+	o.Progress = func(s string) { fmt.Fprintln(a.Err, s) }
+	o.Open = func(ctx context.Context, at prove.Site) (driver.Backend, error) {
+		return openAt(ctx, *config.Docker, at)
+	}
+	e, err := prove.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := a.print(e, func(w io.Writer) { e.Text(w) }); err != nil {
+		return err
+	}
+	problems := e.Problems()
+	for _, p := range problems {
+		fmt.Fprintln(a.Err, p)
+	}
+	if len(problems) > 0 {
+		return exitDenied
+	}
+	return nil
+}
+
+// openAt opens the engine with its gateways at a site.
+func openAt(ctx context.Context, d estate.Docker, at prove.Site) (driver.Backend, error) {
+	if at != (prove.Site{}) {
+		d.Uplink, d.DNS = at.Uplink, at.DNS
+	}
+	e, err := estate.Open(ctx, estate.Config{Docker: &d})
+	if err != nil {
+		return nil, err
+	}
+	return e.Backend(ctx, "")
+}

@@ -1,0 +1,152 @@
+package prove
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// Outcome of an attempt.
+type Outcome string
+
+// The outcomes. Only closed is good for an attempt, only open for a control.
+const (
+	Closed        Outcome = "closed"
+	Open          Outcome = "open"
+	NotApplicable Outcome = "not applicable" // it was not shown that it can come through
+)
+
+// Schema of the evidence.
+const Schema = "sandboxio.egress.prove/v1"
+
+// Evidence is what a run found.
+type Evidence struct {
+	Schema  string    `json:"schema"`
+	At      time.Time `json:"at"`
+	Version string    `json:"version"`
+	Engine  Engine    `json:"engine"`
+	Image   string    `json:"image"` // of the sandbox, by digest
+	Probe   string    `json:"probe"` // digest of the program inside
+	Modes   []Section `json:"modes"`
+	Limits  []string  `json:"limits"` // what is open by design
+}
+
+// Engine is where it was shown.
+type Engine struct {
+	Version        string `json:"version"`
+	Kernel         string `json:"kernel"`
+	Runtime        string `json:"runtime"`
+	RuntimeVersion string `json:"runtime_version"`
+}
+
+// Section is one mode.
+type Section struct {
+	Mode      Mode      `json:"mode"`
+	Policy    []string  `json:"policy"` // canonical rules
+	Digest    string    `json:"policy_digest"`
+	Profile   string    `json:"profile"`
+	Isolation string    `json:"isolation"` // measured
+	Evidence  string    `json:"isolation_evidence"`
+	Network   string    `json:"network"` // mechanism, as the plan tells
+	Attempts  []Finding `json:"attempts"`
+	Controls  []Finding `json:"controls"`
+	Stray     []string  `json:"stray"` // came to a canary, and belongs to no attempt
+}
+
+// Finding is one attempt, or one control.
+type Finding struct {
+	Name       string     `json:"name"`
+	Text       string     `json:"text"`
+	Outcome    Outcome    `json:"outcome"`
+	Expected   Outcome    `json:"expected"`
+	Protection Protection `json:"protection,omitempty"`
+	Control    Outcome    `json:"control,omitempty"` // the same where nothing is enforced
+	Said       string     `json:"said,omitempty"`    // by the probe; no part of the verdict
+	Why        string     `json:"why,omitempty"`     // it is not applicable
+	Seen       []string   `json:"seen,omitempty"`    // by the canaries
+}
+
+// Limits are what no attempt is made of.
+func Limits() []string {
+	return []string{
+		"domain fronting: a server that serves other names too can be asked for them inside TLS, which is not opened",
+		"wildcard zones: whoever runs a zone that a wildcard allows can be sent data in the names that are asked for",
+	}
+}
+
+// Count counts the outcomes of attempts.
+func (r Section) Count(o Outcome) int {
+	n := 0
+	for _, f := range r.Attempts {
+		if f.Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+// enough attempts that can fail make a proof, of a whole catalogue.
+const enough = 60
+
+// Problems lists what keeps the evidence from being a proof.
+func (e Evidence) Problems() []string {
+	var out []string
+	for _, r := range e.Modes {
+		for _, f := range append(r.Controls, r.Attempts...) {
+			if f.Outcome != f.Expected && f.Outcome != NotApplicable {
+				out = append(out, fmt.Sprintf("%s: %s is %s, expected %s", r.Mode, f.Name, f.Outcome, f.Expected))
+			}
+		}
+		for _, s := range r.Stray {
+			out = append(out, fmt.Sprintf("%s: nobody's: %s", r.Mode, s))
+		}
+		if n := r.Count(Closed) + r.Count(Open); n < enough && n < len(r.Attempts) {
+			out = append(out, fmt.Sprintf("%s: only %d attempts can fail here, and %d are needed", r.Mode, n, enough))
+		}
+	}
+	if len(e.Modes) == 0 {
+		out = append(out, "nothing was tried")
+	}
+	return out
+}
+
+// Text writes a table for people.
+func (e Evidence) Text(w io.Writer) {
+	fmt.Fprintf(w, "engine   %s, kernel %s\nruntime  %s %s\nimage    %s\nprobe    %s\n", e.Engine.Version, e.Engine.Kernel, e.Engine.Runtime, e.Engine.RuntimeVersion, e.Image, e.Probe)
+	for _, r := range e.Modes {
+		fmt.Fprintf(w, "\nmode %s, profile %s, isolation %s (%s)\n  %s\n  policy %s\n", r.Mode, r.Profile, r.Isolation, r.Evidence, r.Network, r.Digest)
+		for _, rule := range r.Policy {
+			fmt.Fprintf(w, "    %s\n", rule)
+		}
+		for _, f := range append(r.Controls, r.Attempts...) {
+			mark := "ok  "
+			switch {
+			case f.Outcome == NotApplicable:
+				mark = "n/a "
+			case f.Outcome != f.Expected:
+				mark = "FAIL"
+			}
+			fmt.Fprintf(w, "  %s  %-20s %-15s %-30s %s", mark, f.Name, f.Outcome, f.Protection, f.Text)
+			if f.Why != "" {
+				fmt.Fprintf(w, " (%s)", f.Why)
+			}
+			fmt.Fprintln(w)
+			if mark == "FAIL" {
+				for _, s := range f.Seen {
+					fmt.Fprintf(w, "        seen: %s\n", s)
+				}
+				if f.Said != "" {
+					fmt.Fprintf(w, "        said: %s\n", f.Said)
+				}
+			}
+		}
+		for _, s := range r.Stray {
+			fmt.Fprintf(w, "  FAIL  nobody's: %s\n", s)
+		}
+		fmt.Fprintf(w, "  %s: %d closed, %d open, %d not applicable; %d controls\n", r.Mode, r.Count(Closed), r.Count(Open), r.Count(NotApplicable), len(r.Controls))
+	}
+	fmt.Fprintln(w, "\nopen by design, and not tried:")
+	for _, l := range e.Limits {
+		fmt.Fprintln(w, "  "+l)
+	}
+}

@@ -1,0 +1,400 @@
+//go:build dockertest
+
+package prove
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/api/types/container"
+)
+
+var update = flag.Bool("update", false, "write shown.json")
+
+// edit takes a protection away: a text of a file, which stands there once, for
+// another.
+type edit struct{ file, old, new string }
+
+// mutant is a build without one protection. It is never shipped: the file in
+// the tree stays as it is, and the compiler is given another.
+type mutant struct {
+	lacks Protection
+	edits []edit
+	adds  map[string]string // files more
+}
+
+const (
+	gateway = "../gateway/"
+)
+
+var (
+	anyLater = edit{gateway + "tunnel.go", "case !next.to.same(o.first.to, port):", "case false:"}
+	anyHosts = edit{gateway + "head.go", "if len(hosts) > 1 || len(hosts) == 0 && h.method != methodTunnel {", "if len(hosts) == 0 && h.method != methodTunnel {"}
+	upgrades = []edit{
+		{gateway + "head.go", `if len(h.values("Upgrade")) > 0 || len(h.values("HTTP2-Settings")) > 0 {`, "if false {"},
+		{gateway + "head.go", `case "close", "keep-alive", "te", "proxy-connection":`, `case "close", "keep-alive", "te", "proxy-connection", "http2-settings":`},
+		{gateway + "head.go", "			case \"upgrade\":\n				return refuse(egress.Upgrade, \"\")\n", "			case \"upgrade\":\n"},
+	}
+	anyHidden = edit{gateway + "hello.go", "case covered:", "case false:"}
+	noName    = edit{gateway + "hello.go", "		return \"\", refuse(egress.NoServerName, \"\")\n	}", "	}"}
+	twice     = edit{gateway + "hello.go", "if seen[kind] {", "if false {"}
+)
+
+// gateways are mutants of the gateway, the finest first.
+var gateways = []mutant{
+	{lacks: "each request's host", edits: []edit{anyLater}},
+	{lacks: "one host field", edits: []edit{anyHosts}},
+	{lacks: "no upgrades", edits: upgrades},
+	{lacks: "no hidden names", edits: []edit{anyHidden}},
+	{lacks: "pins", edits: []edit{{gateway + "router.go", `case named.host != "" && !r.pins.Has(named.host, to.Addr(), time.Now()):`, "case false:"}, {gateway + "router.go", `	"time"` + "\n", ""}}},
+	{lacks: "resolver's names", edits: []edit{{gateway + "resolver.go", "if d := r.opts.Policy.Resolve(host); !d.Allowed {", "if d := r.opts.Policy.Resolve(host); false {"}}},
+	{lacks: "router's rules", edits: []edit{{gateway + "router.go", "		err = r.allow(o.to, to)\n", "		err = nil\n"}}},
+	{lacks: "names in TLS", edits: []edit{noName, twice, {gateway + "router.go", "		err = r.allow(o.to, to)\n", "		err = nil\n"}}},
+	{lacks: "questions made anew", edits: []edit{{gateway + "resolver.go", "	a, code, ok := readQuestion(packet)\n	switch {\n", "	a, code, ok := readQuestion(packet)\n	if len(packet) > 12 {\n		return nil, &Query{Packet: packet, asked: a}\n	}\n	switch {\n"}}},
+	{lacks: "packet filter", edits: []edit{
+		{gateway + "kernel/nft_linux.go", "gateway.Drop: nftables.ChainPolicyDrop}", "gateway.Drop: nftables.ChainPolicyAccept}"},
+		{gateway + "kernel/expressions_linux.go", "&expr.Verdict{Kind: expr.VerdictDrop}", "&expr.Verdict{Kind: expr.VerdictAccept}"},
+	}},
+	{lacks: "a look at connections", edits: []edit{{gateway + "router.go", "	var o opening\n", `	if server, err := r.connect(ctx, to); err == nil {
+		defer server.Close()
+		_ = relay(ctx, client, server, func() error { _, err := bufio.NewReader(client).WriteTo(server); return err })
+		return
+	}
+	var o opening
+`}}},
+}
+
+var (
+	anyTarget = []edit{
+		{gateway + "proxy.go", "	if !d.Allowed {\n		return nil, d.Reason\n	}\n	addrs :=", "	addrs :="},
+		{gateway + "proxy.go", "d := p.policy.Decide(egress.Request{Host: to.host, Addr: to.addr, Port: to.port})\n", ""},
+		{gateway + "proxy.go", "if d := p.policy.Decide(egress.Request{Host: to.host, Addr: a, Port: to.port}); !d.Allowed {", "if d := p.policy.Decide(egress.Request{Host: to.host, Addr: a, Port: to.port}); false {"},
+	}
+	anyInside = edit{gateway + "proxy.go", "if err == nil && !o.to.same(h.to, h.to.port) {", "if false {"}
+)
+
+// proxies are mutants of the proxy, the finest first.
+var proxies = []mutant{
+	{lacks: "each request's host", edits: []edit{anyLater}},
+	{lacks: "one host field", edits: []edit{anyHosts}},
+	{lacks: "no upgrades", edits: upgrades},
+	{lacks: "no hidden names", edits: []edit{anyHidden}},
+	{lacks: "the addresses of names", edits: anyTarget[2:]},
+	{lacks: "the same name inside", edits: []edit{anyInside}},
+	{lacks: "names in TLS", edits: []edit{noName, twice, anyInside}},
+	{lacks: "proxy's rules", edits: anyTarget},
+	{lacks: "a look at connections", edits: []edit{{gateway + "proxy.go", "	r := bufio.NewReader(client)\n	var h *head\n", "	r := bufio.NewReader(client)\n	if naive(ctx, p, client, r) {\n		return\n	}\n	var h *head\n"}},
+		adds: map[string]string{gateway + "naive.go": naive}},
+}
+
+// naive is a proxy as one writes it who thinks of nothing bad: it takes names
+// and addresses in every spelling, and relays.
+const naive = `package gateway
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+func naive(ctx context.Context, p *Proxy, client net.Conn, r *bufio.Reader) bool {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return true
+	}
+	parts := strings.Fields(line)
+	if len(parts) < 2 {
+		return true
+	}
+	target, port := parts[1], uint64(80)
+	if _, rest, ok := strings.Cut(target, "://"); ok {
+		target, _, _ = strings.Cut(rest, "/")
+	}
+	_, target, _ = strings.Cut("@"+target, "@")
+	if at := strings.LastIndexByte(target, '@'); at >= 0 {
+		target = target[at+1:]
+	}
+	target, _, _ = strings.Cut(target, "\x00")
+	if at := strings.LastIndexByte(target, ':'); at > strings.LastIndexByte(target, ']') {
+		if n, err := strconv.ParseUint(target[at+1:], 10, 16); err == nil {
+			port = n
+		}
+		target = target[:at]
+	}
+	addr, err := netip.ParseAddr(strings.Trim(target, "[]"))
+	if err != nil {
+		if a, ok := spelled(target); ok {
+			addr = a
+		} else if found, err := p.names.find(ctx, strings.ToLower(strings.TrimSuffix(target, "."))); err == nil && len(found) > 0 {
+			addr = found[0]
+		} else {
+			return true
+		}
+	}
+	server, err := p.connect(ctx, netip.AddrPortFrom(addr.Unmap(), uint16(port)))
+	if err != nil {
+		return true
+	}
+	defer server.Close()
+	if parts[0] == "CONNECT" {
+		for line != "\r\n" {
+			if line, err = r.ReadString('\n'); err != nil {
+				return true
+			}
+		}
+		if _, err := io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+			return true
+		}
+	} else if _, err := io.WriteString(server, line); err != nil {
+		return true
+	}
+	_ = relay(ctx, client, server, func() error { _, err := io.Copy(server, r); return err })
+	return true
+}
+
+// spelled reads an address as inet_aton does.
+func spelled(s string) (netip.Addr, bool) {
+	parts := strings.Split(s, ".")
+	if len(parts) > 4 {
+		return netip.Addr{}, false
+	}
+	var all uint64
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 0, 32)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		if i == len(parts)-1 {
+			all += n
+			break
+		}
+		all += n << (24 - 8*i)
+	}
+	return netip.AddrFrom4([4]byte{byte(all >> 24), byte(all >> 16), byte(all >> 8), byte(all)}), true
+}
+`
+
+// overlay writes the mutant's files, and what tells the compiler of them.
+func (m mutant) overlay(t testing.TB, dir string) string {
+	t.Helper()
+	texts := maps.Clone(m.adds)
+	if texts == nil {
+		texts = map[string]string{}
+	}
+	for _, e := range m.edits {
+		text, ok := texts[e.file]
+		if !ok {
+			read, err := os.ReadFile(e.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(read)
+		}
+		if n := strings.Count(text, e.old); n != 1 {
+			t.Fatalf("without %q: %s has %d times:\n%s", m.lacks, e.file, n, e.old)
+		}
+		texts[e.file] = strings.Replace(text, e.old, e.new, 1)
+	}
+	replace := map[string]string{}
+	for name, text := range texts {
+		at, err := filepath.Abs(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
+		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[at] = to
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(out, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestMutants takes one protection after the other away and sees what comes
+// through. This is what an attempt counts by: one that no mutant lets through
+// shows nothing when it is closed.
+func TestMutants(t *testing.T) {
+	s := newSite(t, "")
+	found := shown{}
+	for _, m := range Modes() {
+		found[m] = map[string]Protection{}
+	}
+	table, err := readShown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// note runs what lacks a protection, and keeps the first that an attempt
+	// needs. What the table says of it has to come through: at a second try, if
+	// a busy machine lost it at the first.
+	note := func(m Mode, lacks Protection, run func(only []string) []string) {
+		want := map[string]bool{}
+		for name, by := range table[m] {
+			want[name] = by == lacks && !*update
+		}
+		var only []string
+		for try := 0; ; try++ {
+			open := run(only)
+			t.Logf("%s without %q: %d open: %s", m, lacks, len(open), strings.Join(open, " "))
+			for _, name := range open {
+				delete(want, name)
+				if found[m][name] == "" {
+					found[m][name] = lacks
+				}
+			}
+			if only = nil; len(open) == 0 {
+				t.Errorf("%s without %q is as closed as with it", m, lacks)
+			}
+			for name, missing := range want {
+				if missing {
+					only = append(only, name)
+				}
+			}
+			if len(only) == 0 {
+				return
+			}
+			if try == 1 {
+				t.Errorf("%s without %q: the table says that these come through: %q", m, lacks, only)
+				return
+			}
+		}
+	}
+
+	for _, g := range gateways {
+		dir := t.TempDir()
+		build(t, s.path("mutant"), "../../../cmd/sandboxio-gateway", g.overlay(t, dir))
+		s.setUp(t, s.path("mutant"))
+		note(Transparent, g.lacks, func(only []string) []string {
+			o := s.Options
+			o.Modes, o.Only, o.mutant = []Mode{Transparent}, only, true
+			e, err := Run(t.Context(), o)
+			if err != nil {
+				t.Fatalf("without %q: %v", g.lacks, err)
+			}
+			return came(e)
+		})
+	}
+	s.setUp(t, s.path("gateway"))
+	for _, p := range proxies {
+		dir := t.TempDir()
+		build(t, s.path("mutant.test"), ".", p.overlay(t, dir))
+		note(Proxy, p.lacks, func(only []string) []string { return came(s.elsewhere(t, s.path("mutant.test"), Proxy, only)) })
+	}
+	for _, m := range Modes() {
+		for _, w := range []struct {
+			lacks Protection
+			host  container.HostConfig
+		}{{"no other way", modest()}, {"no privileges, no other way", bare()}} {
+			note(m, w.lacks, func(only []string) []string { return s.loose(t, m, w.host, only) })
+		}
+	}
+
+	for _, m := range Modes() {
+		for _, name := range slices.Sorted(maps.Keys(found[m])) {
+			if table[m][name] == "" && !*update {
+				t.Errorf("%s: %s comes through without %q, which the table does not say; to update it: go test -tags dockertest -run TestMutants -update ./internal/egress/prove", m, name, found[m][name])
+			}
+		}
+	}
+	if *update {
+		text, err := json.MarshalIndent(found, "", "  ")
+		if err == nil {
+			err = os.WriteFile("shown.json", append(text, '\n'), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// came lists what came through.
+func came(e Evidence) []string {
+	var out []string
+	for _, r := range e.Modes {
+		for _, f := range r.Attempts {
+			if f.Outcome == Open {
+				out = append(out, f.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// loose lists what comes through from a container on the canaries' network.
+func (s *site) loose(t testing.TB, m Mode, h container.HostConfig, only []string) []string {
+	t.Helper()
+	p := &prover{Options: s.Options}
+	p.Only = only
+	b, err := s.Open(t.Context(), Site{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if p.program, err = os.ReadFile(s.Probe); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.engine(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := p.close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := p.build(t.Context(), p.program); err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.trials(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.unprotected(t.Context(), m, all, h); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, tr := range all {
+		if !tr.control && tr.Control == Open {
+			out = append(out, tr.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestProof is the proof itself, by both runtimes.
+func TestProof(t *testing.T) {
+	for _, runtime := range []string{"", "runsc"} {
+		t.Run("on "+runtime, func(t *testing.T) {
+			s := newSite(t, runtime)
+			e, err := Run(t.Context(), s.Options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			e.Text(&b)
+			t.Log(b.String())
+			for _, p := range e.Problems() {
+				t.Error(p)
+			}
+		})
+	}
+}
