@@ -30,6 +30,7 @@ const (
 	OtherHost    Reason = "other-host"
 	Slow         Reason = "slow"
 	Unreachable  Reason = "unreachable"
+	NotTCP       Reason = "not-tcp"
 )
 
 var reasonTexts = map[Reason]string{
@@ -54,6 +55,7 @@ var reasonTexts = map[Reason]string{
 	OtherHost:    "it names another host than the connection was opened for",
 	Slow:         "it did not say in time what it wants",
 	Unreachable:  "the allowed address did not answer",
+	NotTCP:       "only TCP is let through",
 }
 
 // Text is the reason in words.

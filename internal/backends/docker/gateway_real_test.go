@@ -306,6 +306,8 @@ func TestDenialsAreTold(t *testing.T) {
 	sb := create(t, b, spec)
 	attempt(t, sb, `resolve("denied.example")`)
 	attempt(t, sb, `http("`+worldDenied+`", 80, "denied.example", "/secret-path")`)
+	attempt(t, sb, `tcp("`+worldPrivate+`", 7000)`)
+	attempt(t, sb, `udp("`+worldAllowed+`", 9999)`)
 	joined, err := b.Attach(t.Context(), sb.Status().ID)
 	if err != nil {
 		t.Fatal(err)
@@ -320,15 +322,17 @@ func TestDenialsAreTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var name, port bool
+			var name, port, raw, datagram bool
 			for _, one := range got.Told {
 				if strings.Contains(fmt.Sprint(one), "secret") {
 					t.Fatalf("it tells what was sent: %+v", one)
 				}
 				name = name || one.Host == "denied.example" && one.Port == 0 && one.Reason == "host" && one.Count > 0
+				raw = raw || one.Addr.String() == worldPrivate && one.Port == 7000 && one.Reason == "protected"
+				datagram = datagram || one.Addr.String() == worldAllowed && one.Port == 9999 && one.Reason == "not-tcp"
 				port = port || one.Host == "denied.example" && one.Port == 80 && one.Addr.String() == worldDenied && one.Reason == "host"
 			}
-			return name && port
+			return name && port && raw && datagram
 		})
 	}
 }

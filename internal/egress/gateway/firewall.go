@@ -175,6 +175,9 @@ func (f *firewall) straight(base PacketRule, protected Verdict) []PacketRule {
 	for _, o := range f.named {
 		add(o.set, o.ports, Accept, "a rule names this protected range")
 	}
+	if protected == Drop {
+		add(protectedSet, nil, Note, "told")
+	}
 	add(protectedSet, nil, protected, "protected")
 	for _, o := range f.others {
 		add(o.set, o.ports, Accept, "a rule for CIDRs")
@@ -207,6 +210,9 @@ func (f *firewall) table() Ruleset {
 	forward := Chain{Name: "forward", Type: "filter", Hook: "forward", Priority: filter, Policy: Drop, Rules: []PacketRule{v6,
 		{In: f.Uplink, Out: f.Inside, Established: true, Verdict: Accept, Why: "answers to the sandbox"}}}
 	forward.Rules = append(forward.Rules, f.straight(through, Drop)...)
+	told := inside
+	told.Verdict, told.Why = Note, "told"
+	forward.Rules = append(forward.Rules, told)
 
 	if len(f.hostPorts) > 0 {
 		r := inside

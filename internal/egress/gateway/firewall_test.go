@@ -113,6 +113,9 @@ func (r Ruleset) verdict(t *testing.T, hook string, p packet) (Verdict, PacketRu
 				rule.Established && !p.established || rule.Redirected && !p.redirected || rule.UID != nil && *rule.UID != p.uid {
 				continue
 			}
+			if rule.Verdict == Note { // decides nothing
+				continue
+			}
 			got, by = rule.Verdict, rule
 			break
 		}

@@ -60,6 +60,18 @@ const (
 	Drop       Verdict = "drop"
 	Redirect   Verdict = "redirect"
 	Masquerade Verdict = "masquerade"
+
+	// Note decides nothing: the packet's beginning is told to the netlink group
+	// NoteGroup, up to NoteRate times a second, and the next rule decides.
+	Note Verdict = "note"
+)
+
+const (
+	NoteGroup = 1
+	NoteRate  = 50
+	NoteBurst = 100
+	// NoteLength is how much of a packet is told: the headers, and no payload.
+	NoteLength = 64
 )
 
 // String is the table as nft reads it, made anew when it exists.
@@ -117,7 +129,8 @@ func (r PacketRule) String() string {
 	add(r.Established, "ct state established,related")
 	add(r.Redirected, "ct status dnat")
 	add(r.Verdict == Drop, "counter")
-	add(true, string(r.Verdict))
+	add(r.Verdict != Note, string(r.Verdict))
+	add(r.Verdict == Note, fmt.Sprintf("limit rate %d/second burst %d packets log group %d snaplen %d", NoteRate, NoteBurst, NoteGroup, NoteLength))
 	add(r.Verdict == Redirect, fmt.Sprintf("to :%d", r.ToPort))
 	add(r.Why != "", "comment", strconv.Quote(r.Why))
 	return strings.Join(w, " ")

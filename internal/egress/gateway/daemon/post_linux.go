@@ -21,6 +21,8 @@ type post struct {
 	resolver *gateway.Resolver
 	router   *gateway.Router
 
+	policy  *egress.Policy
+	dropped *kernel.Notes
 	turned  *net.TCPListener // connections that were turned aside
 	queries *net.UDPConn
 	longer  *net.TCPListener // queries over TCP
@@ -40,6 +42,7 @@ func open(ctx context.Context, cfg boot.Config) (p *post, ready boot.Ready, err 
 	if err != nil {
 		return p, ready, err
 	}
+	p.policy = policy
 	pins := &gateway.Pins{}
 	p.resolver = gateway.NewResolver(gateway.ResolverOptions{Policy: policy, Pins: pins, Denials: p.tally})
 	room, err := kernel.Descriptors()
@@ -73,6 +76,9 @@ func open(ctx context.Context, cfg boot.Config) (p *post, ready boot.Ready, err 
 		}
 	}
 
+	if p.dropped, err = kernel.ListenNotes(); err != nil {
+		return p, ready, err
+	}
 	rules, err := gateway.Firewall(cfg.Rules, cfg.Site(ready.Inside, ready.Uplink))
 	if err != nil {
 		return p, ready, err
@@ -135,6 +141,9 @@ func (p *post) close() {
 	if p.queries != nil {
 		_ = p.queries.Close()
 	}
+	if p.dropped != nil {
+		_ = p.dropped.Close()
+	}
 }
 
 // serve works until ctx ends, and returns when all of it has.
@@ -150,6 +159,7 @@ func (p *post) serve(ctx context.Context, out *speaker) {
 		func() { p.route(ctx) },
 		func() { p.answer(ctx) },
 		func() { p.converse(ctx) },
+		p.note,
 	} {
 		all.Go(func() {
 			defer cancel()
@@ -179,6 +189,15 @@ func (p *post) route(ctx context.Context) {
 			return
 		}
 		p.router.Serve(ctx, c, to)
+	})
+}
+
+// note counts what the packet filter drops, as far as it tells of it.
+func (p *post) note() {
+	p.dropped.Read(func(packet []byte) {
+		if d, ok := gateway.Dropped(p.policy, packet, time.Now()); ok {
+			p.tally.Deny(d)
+		}
 	})
 }
 

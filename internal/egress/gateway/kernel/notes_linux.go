@@ -1,0 +1,87 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway"
+)
+
+// Of nfnetlink_log, which package unix does not have.
+const (
+	logConfig  = unix.NFNL_SUBSYS_ULOG<<8 | 1 // NFULNL_MSG_CONFIG
+	logPacket  = unix.NFNL_SUBSYS_ULOG<<8 | 0 // NFULNL_MSG_PACKET
+	logCommand = 1                            // NFULA_CFG_CMD
+	logMode    = 2                            // NFULA_CFG_MODE
+	logPayload = 9                            // NFULA_PAYLOAD
+
+	bindGroup  = 1 // NFULNL_CFG_CMD_BIND
+	copyPacket = 2 // NFULNL_COPY_PACKET
+
+	genericHeader = 4 // struct nfgenmsg
+)
+
+// Notes are the packets that the packet filter tells of. They are listened to
+// with privileges, and read without.
+type Notes struct{ conn *netlink.Conn }
+
+// ListenNotes binds to the group of gateway.Note.
+func ListenNotes() (*Notes, error) {
+	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
+	if err != nil {
+		return nil, err
+	}
+	header := []byte{unix.AF_UNSPEC, 0, 0, 0}
+	binary.BigEndian.PutUint16(header[2:], gateway.NoteGroup)
+	mode := append(binary.BigEndian.AppendUint32(nil, gateway.NoteLength), copyPacket, 0)
+	attrs, err := netlink.MarshalAttributes([]netlink.Attribute{{Type: logCommand, Data: []byte{bindGroup}}, {Type: logMode, Data: mode}})
+	if err == nil {
+		_, err = conn.Execute(netlink.Message{Header: netlink.Header{Type: logConfig, Flags: netlink.Request | netlink.Acknowledge}, Data: append(header, attrs...)})
+	}
+	if err == nil {
+		err = conn.SetOption(netlink.NoENOBUFS, true) // what is told too fast is lost
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("what is dropped cannot be listened to: %w", lacking(err)), conn.Close())
+	}
+	return &Notes{conn}, nil
+}
+
+// Read gives each packet's beginning to take, until Close.
+func (n *Notes) Read(take func([]byte)) {
+	for {
+		msgs, err := n.conn.Receive()
+		if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrClosed) {
+			return
+		}
+		if err != nil {
+			if errors.Is(err, unix.EBADF) {
+				return
+			}
+			continue
+		}
+		for _, m := range msgs {
+			if m.Header.Type != logPacket || len(m.Data) < genericHeader {
+				continue
+			}
+			d, err := netlink.NewAttributeDecoder(m.Data[genericHeader:])
+			if err != nil {
+				continue
+			}
+			for d.Next() {
+				if d.Type() == logPayload {
+					take(d.Bytes())
+				}
+			}
+		}
+	}
+}
+
+// Close ends Read.
+func (n *Notes) Close() error { return n.conn.Close() }
