@@ -16,7 +16,7 @@ import (
 // Of nfnetlink_log, which package unix does not have.
 const (
 	logConfig  = unix.NFNL_SUBSYS_ULOG<<8 | 1 // NFULNL_MSG_CONFIG
-	logPacket  = unix.NFNL_SUBSYS_ULOG<<8 | 0 // NFULNL_MSG_PACKET
+	logPacket  = unix.NFNL_SUBSYS_ULOG << 8   // NFULNL_MSG_PACKET, which is 0
 	logCommand = 1                            // NFULA_CFG_CMD
 	logMode    = 2                            // NFULA_CFG_MODE
 	logPayload = 9                            // NFULA_PAYLOAD
