@@ -1,9 +1,12 @@
 package guest
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -231,4 +234,72 @@ func TestProgramsThatOnlyComeAndGoAreBoundInTime(t *testing.T) {
 	if p.wait(ctx) {
 		t.Error("it goes on after the end")
 	}
+}
+
+// carried reads a tunnel's bytes as wire describes them: what a program said,
+// and whether it said all.
+func carried(b []byte) (said []byte, all bool) {
+	for len(b) >= tunnelHead {
+		tag, n := wire.Tag(b[0]), int(binary.BigEndian.Uint32(b[1:]))
+		b = b[tunnelHead:]
+		switch {
+		case tag == wire.TagEnd && n == 0:
+			return said, true
+		case tag != wire.TagStdout || n == 0 || n > wire.MaxFrame:
+			return said, false
+		}
+		said = append(said, b[:min(n, len(b))]...)
+		b = b[min(n, len(b)):]
+	}
+	return said, false
+}
+
+// FuzzTunnel: whatever a guest says on a tunnel, cut anywhere, the host hears
+// what was framed and no byte else, and takes nothing but an end for an end.
+func FuzzTunnel(f *testing.F) {
+	frame := func(s string) []byte { return wire.AppendFrame(nil, wire.TagStdout, []byte(s)) }
+	f.Add(append(frame("GET / HTTP/1.1\r\n"), 0, 0, 0, 0, 0), 3)
+	f.Add(append(frame("x"), wire.AppendFrame(nil, wire.TagError, wire.Marshal(&wire.Failure{}))...), 1)
+	f.Add(append(append(frame("a"), 0, 0, 0, 0, 0), frame("after its end")...), 2)
+	f.Add([]byte("\x01\xff\xff\xff\xff"), 5)
+	f.Add([]byte("\x01\x00\x00\x00\x00"), 1)
+	f.Fuzz(func(t *testing.T, b []byte, cut int) {
+		if len(b) > 32<<10 {
+			return
+		}
+		cut = max(1, cut, len(b)/16) // so many pieces at most
+		host, inside := net.Pipe()
+		on := programs(func(s *yamux.Stream) {
+			for rest := b; len(rest) > 0; rest = rest[min(cut, len(rest)):] {
+				if _, err := s.Write(rest[:min(cut, len(rest))]); err != nil {
+					return
+				}
+			}
+			_ = s.Close()
+		})
+		served := make(chan struct{})
+		go func() { defer close(served); (&fake{conn: inside, on: on}).serve() }()
+		c, err := Connect(limited(t), host, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		type heard struct {
+			said []byte
+			err  error
+		}
+		got := make(chan heard, 1)
+		if err := c.Listen(limited(t), func(_ context.Context, conn Conn) {
+			said, err := io.ReadAll(conn)
+			got <- heard{said, err}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		said, all := carried(b)
+		if h := <-got; !bytes.Equal(h.said, said) || (h.err == nil) != all {
+			t.Errorf("it heard %q, %v; said was %q, all %v", h.said, h.err, said, all)
+		}
+		_ = c.Close()
+		_ = inside.Close()
+		<-served
+	})
 }
