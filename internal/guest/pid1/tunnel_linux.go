@@ -107,7 +107,7 @@ func (s *session) tunnel(stream *yamux.Stream) {
 // carryUp sends what the program says, and reports whether it came to an end
 // of its own.
 func carryUp(stream io.Writer, conn io.Reader) bool {
-	buf := make([]byte, frameHead+wire.MaxFrame)
+	buf := make([]byte, frameHead+32<<10)
 	for {
 		n, err := conn.Read(buf[frameHead:])
 		if n > 0 {
