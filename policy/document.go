@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -56,17 +55,11 @@ func newSubject(in Input) (*subject, error) {
 	}
 	s := &subject{kind: in.Kind, stage: in.Stage, root: "resource", resource: r, unknown: unknown}
 	facts := factsOf(r, unknown)
-	raw, err := json.Marshal(document{
+	s.input = document{
 		Schema: SchemaID, Kind: in.Kind, Stage: in.Stage, Address: in.Address,
 		Resource: r, Facts: facts,
 		Unknown: list(slices.Clone(in.Unknown)), Sensitive: list(slices.Clone(in.Sensitive)),
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := decodeInto(raw, &s.input); err != nil {
-		return nil, err
-	}
+	}.plain()
 	for _, p := range unknown {
 		for _, at := range unknownPlaces(p, r) {
 			if err := s.hide(hidden{at: at, origin: p.String()}); err != nil {

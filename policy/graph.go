@@ -206,17 +206,14 @@ func (g Graph) subject() (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(document{
-		Schema: SchemaID, Kind: KindGraph, Stage: g.Stage, Resource: r, Facts: factsOf(r, nil), Graph: &d, Unknown: []string{}, Sensitive: []string{},
-	})
 	s := &subject{kind: KindGraph, stage: g.Stage, root: "graph"}
-	if err == nil {
-		err = decodeInto(raw, &s.input)
-	}
+	s.input = document{
+		Schema: SchemaID, Kind: KindGraph, Stage: g.Stage, Resource: r, Facts: factsOf(r, nil), Graph: &d, Unknown: []string{}, Sensitive: []string{},
+	}.plain()
 	for _, h := range hiding {
-		if err == nil {
-			err = s.hide(h)
+		if err := s.hide(h); err != nil {
+			return nil, err
 		}
 	}
-	return s, err
+	return s, nil
 }
