@@ -42,6 +42,11 @@ func (b *Backend) Examine(ctx context.Context) []driver.Finding {
 		out = append(out, driver.Finding{Name: "guest volume", OK: true, Detail: v.volume + ", compared with its digest at each first use"})
 	}
 	out = append(out, examinePin())
+	if image, err := b.gatewayImage(ctx, cli); err != nil {
+		out = append(out, broken("gateway image", fail(ctx, "doctor", "", err)))
+	} else {
+		out = append(out, driver.Finding{Name: "gateway image", OK: true, Detail: image + ", compared with its digest at each first use"})
+	}
 	if image, err := b.keeperImage(ctx, cli); err != nil {
 		out = append(out, broken("keeper image", fail(ctx, "doctor", "", err)))
 	} else {

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/boot"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -120,13 +122,16 @@ func digestOf(b []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// pinGuest makes digest the one this test's program trusts.
+// pinGuest makes digest the one this test's program trusts, for guest and
+// gateway.
 func pinGuest(t *testing.T, digest string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	t.Setenv("HOME", dir)
-	if _, err := guest.WritePin(digest); err != nil {
+	_, gerr := guest.WritePin(digest)
+	_, err := boot.WritePin(digest)
+	if err := errors.Join(gerr, err); err != nil {
 		t.Fatal(err)
 	}
 }
