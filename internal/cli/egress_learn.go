@@ -34,8 +34,8 @@ whose the names are before you take a line over.
 
 What the program writes goes to standard error. In mode proxy what is seen is
 what goes to the proxy of the environment (HTTP_PROXY); in mode transparent it is
-the names that are asked for, without their ports, and what comes to a port of a
-rule for a host. A program that gives up at the first refusal shows one name a run: put what you
+the names that are asked for, without their ports, and where packets were meant
+to go. A program that gives up at the first refusal shows one name a run: put what you
 decided on into a file for --allow, and run it again.
 
 Exit codes: 0 the program ran, however it ended; 1 failed; 2 the policy denies
