@@ -77,6 +77,8 @@ var (
 		{gateway + "proxy.go", "d := p.policy.Decide(egress.Request{Host: to.host, Addr: to.addr, Port: to.port})\n", ""},
 		{gateway + "proxy.go", "if d := p.policy.Decide(egress.Request{Host: to.host, Addr: a, Port: to.port}); !d.Allowed {", "if d := p.policy.Decide(egress.Request{Host: to.host, Addr: a, Port: to.port}); false {"},
 	}
+	// Where an address has become the machine's own is looked at again.
+	anyDial   = edit{"../outlet/outlet.go", "case !now.Answer(to.Addr()):", "case false && now == nil:"}
 	anyInside = edit{gateway + "proxy.go", "if err == nil && !o.to.same(h.to, h.to.port) {", "if false {"}
 )
 
@@ -86,11 +88,11 @@ var proxies = []mutant{
 	{lacks: "one host field", edits: []edit{anyHosts}},
 	{lacks: "no upgrades", edits: upgrades},
 	{lacks: "no hidden names", edits: []edit{anyHidden}},
-	{lacks: "the addresses of names", edits: anyTarget[2:]},
+	{lacks: "the addresses of names", edits: []edit{anyTarget[2], anyDial}},
 	{lacks: "the same name inside", edits: []edit{anyInside}},
 	{lacks: "names in TLS", edits: []edit{noName, twice, anyInside}},
-	{lacks: "proxy's rules", edits: anyTarget},
-	{lacks: "a look at connections", edits: []edit{{gateway + "proxy.go", "	r := bufio.NewReader(client)\n	var h *head\n", "	r := bufio.NewReader(client)\n	if naive(ctx, p, client, r) {\n		return\n	}\n	var h *head\n"}},
+	{lacks: "proxy's rules", edits: append([]edit{anyDial}, anyTarget...)},
+	{lacks: "a look at connections", edits: []edit{anyDial, {gateway + "proxy.go", "	r := bufio.NewReader(client)\n	var h *head\n", "	r := bufio.NewReader(client)\n	if naive(ctx, p, client, r) {\n		return\n	}\n	var h *head\n"}},
 		adds: map[string]string{gateway + "naive.go": naive}},
 }
 
@@ -245,7 +247,8 @@ func TestMutants(t *testing.T) {
 	// note runs what lacks a protection, and keeps the first that an attempt
 	// needs. What the table says of it has to come through: at a second try, if
 	// a busy machine lost it at the first.
-	note := func(m Mode, lacks Protection, run func(only []string) []string) {
+	note := func(t *testing.T, m Mode, lacks Protection, run func(only []string) []string) {
+		t.Helper()
 		want := map[string]bool{}
 		for name, by := range table[m] {
 			want[name] = by == lacks && !*update
@@ -279,31 +282,35 @@ func TestMutants(t *testing.T) {
 	}
 
 	for _, g := range gateways {
-		dir := t.TempDir()
-		build(t, s.path("mutant"), "../../../cmd/sandboxio-gateway", g.overlay(t, dir))
-		s.setUp(t, s.path("mutant"))
-		note(Transparent, g.lacks, func(only []string) []string {
-			o := s.Options
-			o.Modes, o.Only, o.mutant = []Mode{Transparent}, only, true
-			e, err := Run(t.Context(), o)
-			if err != nil {
-				t.Fatalf("without %q: %v", g.lacks, err)
-			}
-			return came(e)
+		t.Run("transparent without "+string(g.lacks), func(t *testing.T) {
+			build(t, s.path("mutant"), "../../../cmd/sandboxio-gateway", g.overlay(t, t.TempDir()))
+			s.setUp(t, s.path("mutant"))
+			note(t, Transparent, g.lacks, func(only []string) []string {
+				o := s.Options
+				o.Modes, o.Only, o.mutant = []Mode{Transparent}, only, true
+				e, err := Run(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return came(e)
+			})
 		})
 	}
 	s.setUp(t, s.path("gateway"))
 	for _, p := range proxies {
-		dir := t.TempDir()
-		build(t, s.path("mutant.test"), ".", p.overlay(t, dir))
-		note(Proxy, p.lacks, func(only []string) []string { return came(s.elsewhere(t, s.path("mutant.test"), Proxy, only)) })
+		t.Run("proxy without "+string(p.lacks), func(t *testing.T) {
+			build(t, s.path("mutant.test"), ".", p.overlay(t, t.TempDir()))
+			note(t, Proxy, p.lacks, func(only []string) []string { return came(s.elsewhere(t, s.path("mutant.test"), Proxy, only)) })
+		})
 	}
 	for _, m := range Modes() {
 		for _, w := range []struct {
 			lacks Protection
 			host  container.HostConfig
 		}{{"no other way", modest()}, {"no privileges, no other way", bare()}} {
-			note(m, w.lacks, func(only []string) []string { return s.loose(t, m, w.host, only) })
+			t.Run(string(m)+" with "+string(w.lacks)+" taken away", func(t *testing.T) {
+				note(t, m, w.lacks, func(only []string) []string { return s.loose(t, m, w.host, only) })
+			})
 		}
 	}
 
