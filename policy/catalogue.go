@@ -42,6 +42,14 @@ func sourcesDigest(sources map[string]string) string {
 // not before somebody asks.
 var builtinRules = sync.OnceValues(func() (*ruleset, error) { return compileBuiltin(policies.Catalogue) })
 
+// onlyChecks are the compiler's stages that look for faults, and change nothing
+// of what is evaluated.
+var onlyChecks = []ast.StageID{
+	ast.StageCheckUnusedImports, ast.StageCheckKeywordOverrides, ast.StageCheckDuplicateImports, ast.StageCheckVoidCalls, ast.StageCheckRuleConflicts,
+	ast.StageCheckUndefinedFuncs, ast.StageCheckSafetyRuleHeads, ast.StageCheckRecursion, ast.StageCheckTypes, ast.StageCheckUnsafeBuiltins,
+	ast.StageCheckDeprecatedBuiltins, ast.StageBuildRequiredCapabilities,
+}
+
 // compileBuiltin leaves out the checks that the catalogue has the outcome of. A
 // catalogue of other rules than these counts for nothing.
 func compileBuiltin(found []byte) (*ruleset, error) {
@@ -57,7 +65,7 @@ func compileBuiltin(found []byte) (*ruleset, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := ast.NewCompiler().WithCapabilities(capabilities())
+	c := ast.NewCompiler().WithCapabilities(capabilities()).WithSkipStages(onlyChecks...)
 	if c.Compile(modules); c.Failed() {
 		return nil, c.Errors
 	}

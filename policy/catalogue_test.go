@@ -105,6 +105,34 @@ func TestCatalogueIsWhatTheChecksFind(t *testing.T) {
 	}
 }
 
+func TestWithTheCatalogueRulesAnswerAsWithAllChecks(t *testing.T) {
+	checked, err := compileBuiltin(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, err := new(Engine).settle(foundation{}, []*ruleset{checked}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, all := load(t, Options{}), load(t, Options{})
+	all.sets[0] = newSet(checked, params)
+	n := 0
+	for _, r := range checked.rules {
+		for _, ex := range readExamples(t, r) {
+			for _, stage := range r.Stages {
+				want, got := ex.judge(t, all, stage), ex.judge(t, known, stage)
+				if d := cmp.Diff(want, got); d != "" {
+					t.Errorf("%s, %q at %s (-all checks +catalogue):\n%s", r.ID, ex.Name, stage, d)
+				}
+				n += len(want.Findings)
+			}
+		}
+	}
+	if n < 500 {
+		t.Errorf("only %d findings were compared", n)
+	}
+}
+
 func TestACatalogueOfOtherRulesCountsForNothing(t *testing.T) {
 	for name, raw := range map[string]string{"none": "", "of other rules": `{"sources": "00", "rules": []}`} {
 		rs, err := compileBuiltin([]byte(raw))
