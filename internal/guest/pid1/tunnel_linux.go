@@ -104,16 +104,23 @@ func (s *session) tunnel(stream *yamux.Stream) {
 	<-up
 }
 
+// smallPiece is what a connection's buffers hold, one each way, until it has
+// plenty to carry: most have little, and there may be many.
+const smallPiece = 8 << 10
+
 // carryUp sends what the program says, and reports whether it came to an end
 // of its own.
 func carryUp(stream io.Writer, conn io.Reader) bool {
-	buf := make([]byte, frameHead+32<<10)
-	for {
+	buf := make([]byte, frameHead+smallPiece)
+	for sent := 0; ; {
 		n, err := conn.Read(buf[frameHead:])
-		if n > 0 {
+		if sent += n; n > 0 {
 			if _, werr := stream.Write(wire.AppendFrame(buf[:0], wire.TagStdout, buf[frameHead:frameHead+n])); werr != nil {
 				return false
 			}
+		}
+		if sent >= plenty && len(buf) < wire.MaxFrame {
+			buf = make([]byte, frameHead+wire.MaxFrame)
 		}
 		if err == io.EOF { //nolint:errorlint // of a connection's own, never wrapped
 			_, err = wire.WriteFrames(stream, wire.TagEnd, nil)
@@ -128,13 +135,16 @@ func carryUp(stream io.Writer, conn io.Reader) bool {
 // carryDown gives the program what the host says, and reports whether it came
 // to an end before the program would not have more.
 func carryDown(conn io.Writer, stream io.Reader) bool {
-	buf := make([]byte, 32<<10)
-	for {
+	buf := make([]byte, smallPiece)
+	for sent := 0; ; {
 		n, err := stream.Read(buf)
-		if n > 0 {
+		if sent += n; n > 0 {
 			if _, werr := conn.Write(buf[:n]); werr != nil {
 				return false
 			}
+		}
+		if sent >= plenty && len(buf) == smallPiece {
+			buf = make([]byte, 4*smallPiece)
 		}
 		if err != nil {
 			return err == io.EOF
