@@ -61,7 +61,7 @@ func main() {}
 GO
 go build -o "$work/sandbox-only" "$work/main.go"
 
-for binary in sandboxio terraform-provider-sandboxio sandboxio-guest; do
+for binary in sandboxio terraform-provider-sandboxio sandboxio-guest sandboxio-gateway; do
 	[ -x "bin/$binary" ] || die "bin/$binary is not built" "make build"
 	ms=$(init_time "bin/$binary" version)
 	within "$binary" "$ms" 200

@@ -23,6 +23,9 @@ type docker struct {
 	Image        types.String `tfsdk:"image"`
 	Runtime      types.String `tfsdk:"runtime"`
 	StorageQuota types.Bool   `tfsdk:"storage_quota"`
+	AddressPool  types.String `tfsdk:"address_pool"`
+	Uplink       types.String `tfsdk:"uplink"`
+	DNS          types.String `tfsdk:"dns"`
 	KeeperSocket types.String `tfsdk:"keeper_socket"`
 	KeeperImage  types.String `tfsdk:"keeper_image"`
 }
@@ -37,11 +40,12 @@ func (m model) expand(ctx context.Context, diags *diag.Diagnostics) (c estate.Co
 	known = !m.DefaultBackend.IsUnknown()
 	c.Default = m.DefaultBackend.ValueString()
 	if d := m.Docker; d != nil {
-		for _, v := range []interface{ IsUnknown() bool }{d.Host, d.Certs, d.Plain, d.Image, d.Runtime, d.StorageQuota, d.KeeperSocket, d.KeeperImage} {
+		for _, v := range []interface{ IsUnknown() bool }{d.Host, d.Certs, d.Plain, d.Image, d.Runtime, d.StorageQuota, d.AddressPool, d.Uplink, d.DNS, d.KeeperSocket, d.KeeperImage} {
 			known = known && !v.IsUnknown()
 		}
 		c.Docker = &estate.Docker{
 			Host: d.Host.ValueString(), Certs: d.Certs.ValueString(), Plain: d.Plain.ValueBool(), Image: d.Image.ValueString(), Runtime: d.Runtime.ValueString(),
+			AddressPool: d.AddressPool.ValueString(), Uplink: d.Uplink.ValueString(), DNS: d.DNS.ValueString(),
 			StorageQuota: d.StorageQuota.ValueBool(), KeeperSocket: d.KeeperSocket.ValueString(), KeeperImage: d.KeeperImage.ValueString(),
 		}
 	}
