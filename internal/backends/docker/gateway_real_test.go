@@ -126,6 +126,57 @@ while True:
 	}
 }
 
+// TestARestartOpensNothing sends without a pause while the gateway ends and
+// comes up again: what it lets through afterwards is what it let through before.
+func TestARestartOpensNothing(t *testing.T) {
+	plain, image := engine(t)
+	w := newInternet(t, plain, image)
+	b := w.backend(t, plain)
+	spec := realSpec(t, image)
+	spec.Detached, spec.Lifetime = true, 300*time.Second
+	spec.Network.Egress = rules(t, "allowed.example")
+	sb := create(t, b, spec)
+	gate := gatewayOf(t, b, sb)
+	p, err := sb.Start(t.Context(), driver.Cmd{Timeout: driver.DefaultTimeout, Args: []string{"python3", "-c", `
+import socket, time
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.setblocking(False)
+n = 0
+while True:
+    for port in (9999, 443, 53):
+        try: u.sendto(b"x", ("` + worldDenied + `", port))
+        except OSError: pass
+    s = socket.socket(); s.setblocking(False)
+    try: s.connect(("` + worldDenied + `", 22))
+    except OSError: pass
+    n += 1
+    if n % 100 == 0: open("/work/sent", "w").write(str(n))
+    time.sleep(0.002); s.close()
+`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Kill(cleanup(t)) })
+	sent := func() int {
+		n, _ := strconv.Atoi(strings.TrimSpace(sh(t, sb, "cat /work/sent 2>/dev/null")))
+		return n
+	}
+	eventually(t, 20*time.Second, "it sends", func() bool { return sent() > 0 })
+	for range 3 {
+		if _, err := raw(t, b).ContainerRestart(t.Context(), gate, client.ContainerRestartOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, 30*time.Second, "what is allowed works again", func() bool {
+			open, _ := attempt(t, sb, `http("allowed.example", 80, "allowed.example")`)
+			return open
+		})
+	}
+	before := sent()
+	eventually(t, 20*time.Second, "it sends on", func() bool { return sent() > before })
+	if saw := w.saw(t, plain); strings.Contains(saw, "udp ") || strings.Contains(saw, worldDenied) {
+		t.Errorf("it came to the world:\n%s", saw)
+	}
+}
+
 // TestAGatewayThatIsTakenOverGetsNoFurther speaks from inside the gateway, as
 // its own user: what protects the sandbox from metadata and neighbours protects
 // it from the gateway's own faults too.

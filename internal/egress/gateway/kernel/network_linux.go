@@ -110,11 +110,29 @@ func isDefault(r netlink.Route) bool {
 	return ones == 0
 }
 
-// forwarding is IPV4_DEVCONF_FORWARDING, and inetConf IFLA_INET_CONF.
+// IFLA_INET_CONF, and of what is in it IPV4_DEVCONF_FORWARDING and
+// IPV4_DEVCONF_ARP_NOTIFY.
 const (
-	forwarding = 1
 	inetConf   = 1
+	forwarding = 1
+	arpNotify  = 22
 )
+
+// turnOn sets a setting of an interface by netlink, since a container's
+// /proc/sys is read-only.
+func turnOn(link netlink.Link, setting int) error {
+	req := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
+	msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	msg.Index = int32(link.Attrs().Index)
+	req.AddData(msg)
+	spec := nl.NewRtAttr(unix.IFLA_AF_SPEC|unix.NLA_F_NESTED, nil)
+	inet := spec.AddRtAttr(unix.AF_INET|unix.NLA_F_NESTED, nil)
+	conf := inet.AddRtAttr(inetConf|unix.NLA_F_NESTED, nil)
+	conf.AddRtAttr(setting, nl.Uint32Attr(1))
+	req.AddData(spec)
+	_, err := req.Execute(unix.NETLINK_ROUTE, 0)
+	return err
+}
 
 // Forwarding tells whether packets that come in by an interface are passed on.
 func Forwarding(name string) (bool, error) {
@@ -123,24 +141,15 @@ func Forwarding(name string) (bool, error) {
 }
 
 // Forward lets packets that come in by these interfaces be passed on, and no
-// others. By netlink, since a container's /proc/sys is read-only: so a gateway
-// is made without forwarding, and begins it itself once its filter stands.
+// others: a gateway is made without forwarding, and begins it itself once its
+// filter stands.
 func Forward(names ...string) error {
 	for _, name := range names {
 		link, err := netlink.LinkByName(name)
 		if err != nil {
 			return err
 		}
-		req := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
-		msg := nl.NewIfInfomsg(unix.AF_UNSPEC)
-		msg.Index = int32(link.Attrs().Index)
-		req.AddData(msg)
-		spec := nl.NewRtAttr(unix.IFLA_AF_SPEC|unix.NLA_F_NESTED, nil)
-		inet := spec.AddRtAttr(unix.AF_INET|unix.NLA_F_NESTED, nil)
-		conf := inet.AddRtAttr(inetConf|unix.NLA_F_NESTED, nil)
-		conf.AddRtAttr(forwarding, nl.Uint32Attr(1))
-		req.AddData(spec)
-		if _, err := req.Execute(unix.NETLINK_ROUTE, 0); err != nil {
+		if err := turnOn(link, forwarding); err != nil {
 			return fmt.Errorf("forwarding on %s: %w", name, err)
 		}
 		on, err := Forwarding(name)
@@ -155,22 +164,25 @@ func Forward(names ...string) error {
 }
 
 // Claim takes an address, and a hardware address that nobody has known before:
-// what a sandbox still knows of a gateway that was there earlier leads nowhere,
-// until it asks anew and all else is in place.
+// what a sandbox still knows of a gateway that was there earlier leads nowhere
+// until now, when all else is in place and the new one is announced.
 func Claim(inside string, addr netip.Prefix) error {
 	link, err := netlink.LinkByName(inside)
 	if err != nil {
 		return err
+	}
+	if err := turnOn(link, arpNotify); err != nil {
+		return fmt.Errorf("announcing an address: %w", err)
+	}
+	a := &netlink.Addr{IPNet: &net.IPNet{IP: addr.Addr().AsSlice(), Mask: net.CIDRMask(addr.Bits(), 32)}}
+	if err := netlink.AddrAdd(link, a); err != nil {
+		return fmt.Errorf("taking %s: %w", addr, err)
 	}
 	mac := make(net.HardwareAddr, 6)
 	_, _ = rand.Read(mac) // never fails
 	mac[0] = mac[0]&^1 | 2
 	if err := netlink.LinkSetHardwareAddr(link, mac); err != nil {
 		return fmt.Errorf("a hardware address of its own: %w", err)
-	}
-	a := &netlink.Addr{IPNet: &net.IPNet{IP: addr.Addr().AsSlice(), Mask: net.CIDRMask(addr.Bits(), 32)}}
-	if err := netlink.AddrAdd(link, a); err != nil {
-		return fmt.Errorf("taking %s: %w", addr, err)
 	}
 	return nil
 }
