@@ -117,10 +117,13 @@ var attempts = map[string]attempt{
 	"namespace-init": entered,
 
 	// IPv6.
-	"tcp6":      func(t *try) (string, error) { c, err := t.open("", t.Denied6, 8443); return say(c, err, t.Sign) },
-	"udp6":      datagram(own6, 9999, nil),
-	"icmp6":     socketed(unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_ICMPV6, ping6),
-	"link6-all": shouted6,
+	"tcp6": settled(func(t *try) (string, error) {
+		c, err := t.open("", t.Denied6, 8443)
+		return say(c, err, t.Sign)
+	}),
+	"udp6":      settled(datagram(own6, 9999, nil)),
+	"icmp6":     settled(socketed(unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_ICMPV6, ping6)),
+	"link6-all": settled(shouted6),
 
 	// Names.
 	"dns-other-udp":    elsewhere(func(t *try) netip.Addr { return t.Names }),

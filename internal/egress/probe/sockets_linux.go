@@ -42,25 +42,32 @@ func shouted(to string) attempt {
 	}
 }
 
-// shouted6 sends to all nodes of the first link.
+// shouted6 sends to all nodes of each link.
 func shouted6(t *try) (string, error) {
 	all, err := net.Interfaces()
 	if err != nil {
 		return "", err
 	}
+	err = fmt.Errorf("there is no interface")
+	sent := ""
 	for _, i := range all {
 		if i.Flags&net.FlagLoopback != 0 || i.Flags&net.FlagUp == 0 {
 			continue
 		}
-		fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return "", err
+		fd, serr := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if serr != nil {
+			return "", serr
 		}
-		err = unix.Sendto(fd, []byte(t.Sign), 0, &unix.SockaddrInet6{Port: 9999, ZoneId: uint32(i.Index), Addr: netip.MustParseAddr("ff02::1").As16()})
+		serr = unix.Sendto(fd, []byte(t.Sign), 0, &unix.SockaddrInet6{Port: 9999, ZoneId: uint32(i.Index), Addr: netip.MustParseAddr("ff02::1").As16()})
 		_ = unix.Close(fd)
-		return "sent by " + i.Name, err
+		if err = serr; err == nil {
+			sent += " by " + i.Name
+		}
 	}
-	return "", fmt.Errorf("there is no interface")
+	if sent != "" {
+		return "sent" + sent, nil
+	}
+	return "", err
 }
 
 // socketed connects by a socket that f has prepared.

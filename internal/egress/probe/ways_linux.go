@@ -1,11 +1,15 @@
 package probe
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 type attempt = func(*try) (string, error)
@@ -178,4 +182,17 @@ func smuggle(headers string) attempt {
 		body := "0\r\n\r\n" + inner
 		return []string{"POST / HTTP/1.1\r\nHost: " + Host + "\r\n" + strings.ReplaceAll(headers, "N", fmt.Sprint(len(body))) + "\r\n" + body}
 	})
+}
+
+// settled tries again while the link's own IPv6 address is being looked for
+// twice, as it is in the first seconds of an interface.
+func settled(f attempt) attempt {
+	return func(t *try) (string, error) {
+		for end := time.Now().Add(2 * patience); ; time.Sleep(patience / 12) {
+			said, err := f(t)
+			if !errors.Is(err, unix.EADDRNOTAVAIL) || time.Now().After(end) {
+				return said, err
+			}
+		}
+	}
 }
