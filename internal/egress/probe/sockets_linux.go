@@ -49,7 +49,7 @@ func shouted6(t *try) (string, error) {
 		return "", err
 	}
 	err = fmt.Errorf("there is no interface")
-	sent := ""
+	var sent []string
 	for _, i := range all {
 		if i.Flags&net.FlagLoopback != 0 || i.Flags&net.FlagUp == 0 {
 			continue
@@ -61,11 +61,11 @@ func shouted6(t *try) (string, error) {
 		serr = unix.Sendto(fd, []byte(t.Sign), 0, &unix.SockaddrInet6{Port: 9999, ZoneId: uint32(i.Index), Addr: netip.MustParseAddr("ff02::1").As16()})
 		_ = unix.Close(fd)
 		if err = serr; err == nil {
-			sent += " by " + i.Name
+			sent = append(sent, i.Name)
 		}
 	}
-	if sent != "" {
-		return "sent" + sent, nil
+	if len(sent) > 0 {
+		return "sent by " + strings.Join(sent, " and "), nil
 	}
 	return "", err
 }
