@@ -112,7 +112,8 @@ func quiet(t *testing.T) *sandbox.Sandbox {
 }
 
 func drainAll(p *sandbox.Process) {
-	for range p.Output() {
+	for _, err := range p.Output() {
+		_ = err
 	}
 }
 

@@ -95,11 +95,11 @@ func readPipe(f *os.File, b []byte, bulk bool) (n int, err error) {
 	}
 	rerr := raw.Read(func(fd uintptr) bool {
 		n, err = readNow(fd, b)
-		for i := 0; bulk && err == unix.EAGAIN && i < naps; i++ {
+		for i := 0; bulk && errnoOf(err) == unix.EAGAIN && i < naps; i++ {
 			nap(emptyNap)
 			n, err = readNow(fd, b)
 		}
-		return err != unix.EAGAIN
+		return errnoOf(err) != unix.EAGAIN
 	})
 	switch {
 	case rerr != nil:
@@ -142,7 +142,7 @@ func (o *outlet) Write(b []byte) (done int, err error) {
 		if done == len(b) {
 			break
 		}
-		if err != nil && err != unix.EAGAIN {
+		if err != nil && errnoOf(err) != unix.EAGAIN {
 			return done, err
 		}
 		o.filled = time.Now()

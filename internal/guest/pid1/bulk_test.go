@@ -91,7 +91,7 @@ func TestReadPipe(t *testing.T) {
 				t.Error(n, err)
 			}
 			_ = w.Close()
-			if n, err := readPipe(r, b, bulk); n != 0 || err != io.EOF {
+			if n, err := readPipe(r, b, bulk); n != 0 || !errors.Is(err, io.EOF) {
 				t.Error("a pipe without writers:", n, err)
 			}
 		})
