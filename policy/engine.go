@@ -145,7 +145,7 @@ func assemble(sources []*contents, floored bool, opts Options) (*Engine, error) 
 		if isFloor {
 			origin = byFloor
 		}
-		granted = append(granted, grant{origin, c.waivers})
+		granted = append(granted, grant{origin, c.waivers, c.place, c.lines})
 	}
 	if err := errors.Join(append(errs, distinct(all))...); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func assemble(sources []*contents, floored bool, opts Options) (*Engine, error) 
 	for _, rs := range all {
 		e.sets = append(e.sets, newSet(rs, params))
 	}
-	granted = append(granted, grant{byConfiguration, opts.Waivers})
+	granted = append(granted, grant{origin: byConfiguration, waivers: opts.Waivers})
 	if e.exempt, err = newExemptions(granted, e.Rules(), base); err != nil {
 		return nil, err
 	}
@@ -240,6 +240,16 @@ func (e *Engine) Rules() []RuleInfo {
 		}
 	}
 	slices.SortFunc(out, func(a, b RuleInfo) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// Sets names the sets of rules in force, the built-in one and a floor's
+// included.
+func (e *Engine) Sets() []string {
+	var out []string
+	for _, s := range e.sets {
+		out = append(out, s.name)
+	}
 	return out
 }
 

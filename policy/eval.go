@@ -133,7 +133,7 @@ func (s *subject) budget() time.Duration {
 
 var errNoAnswer = errors.New("the rules gave no answer")
 
-func (q *query) eval(ctx context.Context, input map[string]any, limit time.Duration) (answers map[string]any, err error) {
+func (q *query) eval(ctx context.Context, input map[string]any, limit time.Duration, more ...rego.EvalOption) (answers map[string]any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the evaluation panicked: %v", p)
@@ -145,7 +145,7 @@ func (q *query) eval(ctx context.Context, input map[string]any, limit time.Durat
 	if err != nil {
 		return nil, err
 	}
-	rs, err := q.prepared.Eval(ctx, rego.EvalParsedInput(parsed))
+	rs, err := q.prepared.Eval(ctx, append(more, rego.EvalParsedInput(parsed))...)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: %s are given: %w", errBudget, limit, err)
@@ -172,11 +172,22 @@ func (s *set) failed(err error) sandbox.Finding {
 	if errors.As(err, &e) && e.Location != nil {
 		for _, r := range s.rules {
 			if r.file == e.Location.File {
-				return r.finding(sandbox.Failed, "", err.Error())
+				return r.broken(err.Error())
 			}
 		}
 	}
 	return failure("", fmt.Sprintf("set %q: %v", s.name, err))
+}
+
+// broken is the finding for a rule that cannot be asked, with a fix for whoever
+// wrote it: nothing that is judged can be mended for it.
+func (r *rule) broken(problem string) sandbox.Finding {
+	f := r.finding(sandbox.Failed, "", problem)
+	f.Remediation = fmt.Sprintf("The rule is broken, not what it judges: have its author mend it in %s (the set %s), and test it with sandboxio policy test", r.file, r.Set)
+	if r.Set == builtin {
+		f.Remediation = "This is a bug of a built-in rule: please report it"
+	}
+	return f
 }
 
 // findings are a rule's answers, and what it could not answer.
@@ -188,13 +199,13 @@ func (r *rule) findings(answers map[string]any, subj *subject) []sandbox.Finding
 		effect := sandbox.Decision(answer)
 		items, ok := answers[r.ID+" "+answer].([]any)
 		if !ok {
-			out = append(out, r.finding(sandbox.Failed, "", answer+" is not a set"))
+			out = append(out, r.broken(answer+" is not a set"))
 			continue
 		}
 		for _, item := range items {
-			at, message, waivable, err := parseAnswer(item)
+			at, message, waivable, err := parseAnswer(subj.kind, item)
 			if err != nil {
-				out = append(out, r.finding(sandbox.Failed, "", err.Error()))
+				out = append(out, r.broken(err.Error()))
 				continue
 			}
 			if h := subj.unknownAbove(at); h != nil {
@@ -254,11 +265,22 @@ func (s *subject) unknownAbove(at path) *hidden {
 }
 
 // parseAnswer reads {"path": […] or "…", "message": "…"}, and "waivable": false
-// where nobody may excuse this one; a rule that answers anything else is broken,
-// and must not pass for content.
-func parseAnswer(item any) (at path, message string, waivable bool, err error) {
+// where nobody may excuse this one; a rule that answers anything else, or of a
+// place that nothing of the kind can have, is broken, and must not pass for
+// content.
+func parseAnswer(k Kind, item any) (at path, message string, waivable bool, err error) {
+	if at, message, waivable, err = readAnswer(item); err != nil {
+		return at, message, waivable, fmt.Errorf(`an answer %w; it must be {"path": ["network", "egress", 0], "message": "…"}`, err)
+	}
+	if err := checkPath(k, at); err != nil {
+		return nil, "", false, fmt.Errorf("an answer %w", err)
+	}
+	return at, message, waivable, nil
+}
+
+func readAnswer(item any) (at path, message string, waivable bool, err error) {
 	bad := func(problem string) (path, string, bool, error) {
-		return nil, "", false, fmt.Errorf(`an answer %s; it must be {"path": ["network", "egress", 0], "message": "…"}`, problem)
+		return nil, "", false, errors.New(problem)
 	}
 	m, ok := item.(map[string]any)
 	firm, says := m["waivable"]

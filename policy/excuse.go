@@ -28,6 +28,8 @@ const (
 type grant struct {
 	origin  string
 	waivers []Waiver
+	file    string // that they stand in; "" = none
+	lines   []int
 }
 
 // newExemptions refuses what would make waivers hard to tell apart, or too
@@ -51,6 +53,12 @@ func newExemptions(granted []grant, rules []RuleInfo, base foundation) (exemptio
 			}
 			owner[w.ID] = g.origin
 			made := newWaiver(w, g.origin, known)
+			if made.file = g.file; g.file != "" {
+				made.line = 1
+			}
+			if i < len(g.lines) {
+				made.line = g.lines[i]
+			}
 			if r, ok := known[w.Rule]; ok {
 				made.forbid = base.floored && g.origin != byFloor && slices.Contains(base.sets, r.Set)
 			}
@@ -192,7 +200,7 @@ func (e *Engine) Waivers() []WaiverInfo {
 	now := e.now()
 	out := make([]WaiverInfo, len(e.exempt.all))
 	for i, w := range e.exempt.all {
-		out[i] = WaiverInfo{Waiver: w.Waiver, Origin: w.origin, Until: w.expires, Problem: w.problem(now)}
+		out[i] = WaiverInfo{Waiver: w.Waiver, Origin: w.origin, Until: w.expires, Problem: w.problem(now), Field: w.field, File: w.file, Line: w.line}
 		if w.forbid && out[i].Problem == "" {
 			out[i].Problem = "the floor does not let it have effect"
 		}
@@ -206,4 +214,7 @@ type WaiverInfo struct {
 	Origin  string    // "floor", a set's name, or "configuration"
 	Until   time.Time // the end of Expires
 	Problem string    // why it has no effect; "" = it has
+	Field   string    // the path of findings about it
+	File    string    // the file it was read from, a bundle's where it is in one; "" = none
+	Line    int       // in File, from 1; 1 in a bundle
 }

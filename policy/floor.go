@@ -65,6 +65,7 @@ func floorOf(ctx context.Context, getenv func(string) string) (*contents, error)
 	if err != nil {
 		return nil, bundleError(FloorVariable, file+", which "+FloorVariable+" names", err)
 	}
+	c.place = file
 	c.from = file + ", which " + FloorVariable + " names"
 	return c, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"go.yaml.in/yaml/v3"
 )
 
 // RuleInfo is what a rule says of itself.
@@ -84,7 +85,7 @@ func newRule(set string, m *ast.Module, a *ast.Annotations) (*rule, error) {
 	d := json.NewDecoder(strings.NewReader(string(raw)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&custom); err != nil {
-		return nil, fmt.Errorf("%s: METADATA custom: %w", file, err)
+		return nil, fmt.Errorf("%s: METADATA: custom: %w", file, atLine(metadataOf(m, a), err))
 	}
 	r := &rule{file: file, pkg: m.Package.Path, RuleInfo: RuleInfo{
 		ID: custom.ID, Title: a.Title, Description: strings.TrimSpace(a.Description), Severity: custom.Severity, Effect: custom.Effect,
@@ -126,6 +127,26 @@ func newRule(set string, m *ast.Module, a *ast.Annotations) (*rule, error) {
 	}
 	slices.SortFunc(r.Params, func(a, b Param) int { return strings.Compare(a.Name, b.Name) })
 	return r, errors.Join(errs...)
+}
+
+// metadataOf is a package's METADATA as it was written, with the lines of its
+// file.
+func metadataOf(m *ast.Module, a *ast.Annotations) *yaml.Node {
+	none := &yaml.Node{Line: a.Location.Row}
+	text, row := strings.Repeat("\n", a.Location.Row), a.Location.Row
+	for _, c := range m.Comments {
+		if c.Location.Row == row+1 {
+			text, row = text+string(c.Text)+"\n", row+1
+		}
+	}
+	doc, err := readYAML([]byte(text))
+	if err != nil {
+		return none
+	}
+	if custom := member(doc, "custom"); custom != nil {
+		return custom
+	}
+	return none
 }
 
 func subset[T comparable](part, whole []T) bool {

@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +33,8 @@ type contents struct {
 	from     string            // for errors
 	files    map[string]string // Rego, by name
 	waivers  []Waiver
+	place    string            // the file of the waivers, or the bundle that holds them
+	lines    []int             // of the waivers, as far as known
 	settings *settings // of a floor; nil = none
 	revision uint64    // of a bundle
 }
@@ -84,7 +84,7 @@ func (s Source) read(ctx context.Context) (*contents, error) {
 		if err != nil {
 			return nil, bundleError(field, fmt.Sprint(s.Bundle.From), err)
 		}
-		c.from = s.Bundle.From.String()
+		c.from, c.place = s.Bundle.From.String(), s.Bundle.From.String()
 		return c, nil
 	}
 	info, err := os.Stat(s.Dir)
@@ -104,11 +104,14 @@ func (s Source) read(ctx context.Context) (*contents, error) {
 		return nil, driver.Invalid(field, fmt.Sprintf("%s: %v", s.Dir, err), "make every file in it readable, or take it out")
 	}
 	for what, parse := range map[string]func([]byte) error{
-		"waivers":  func(raw []byte) (err error) { c.waivers, err = readWaivers(raw); return err },
+		"waivers":  func(raw []byte) (err error) { c.waivers, c.lines, err = readWaivers(raw); return err },
 		"settings": func(raw []byte) (err error) { c.settings, err = readSettings(raw); return err },
 	} {
 		name, raw, err := readOne(root, what)
 		if err == nil && raw != nil {
+			if what == "waivers" {
+				c.place = filepath.Join(s.Dir, name)
+			}
 			err = parse(raw)
 		}
 		if err != nil {
@@ -152,14 +155,12 @@ func readOne(root *os.Root, what string) (name string, raw []byte, err error) {
 }
 
 func readSettings(raw []byte) (*settings, error) {
-	raw, err := strictJSON(raw)
+	doc, err := readYAML(raw)
 	if err != nil {
 		return nil, err
 	}
 	s := new(settings)
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	return s, d.Decode(s)
+	return s, into(doc, s)
 }
 
 // readSet reads the Rego files of fsys, but for tests and hidden directories.

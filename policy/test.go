@@ -24,11 +24,15 @@ type TestResult struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Pass bool   `json:"pass"`
-	Err  string `json:"error,omitempty"` // why it could not be evaluated
+	Err  string `json:"error,omitempty"` // why it could not be evaluated, or which answer no rule may give
+
+	// Answers are what the rules answered in it, each once.
+	Answers []string `json:"answers,omitempty"`
 }
 
 // Test runs the tests of a set: each rule test_… in its *_test.rego files
-// passes when it is true. The set itself is loaded first, as [Load] does, so
+// passes when it is true, and when every answer that a rule gave in it is one that
+// it may give. The set itself is loaded first, as [Load] does, so
 // that tests of rules that would be refused prove nothing. Tests may use "with".
 // Code: invalid; a set without tests is an error too.
 func Test(ctx context.Context, src Source) ([]TestResult, error) {
@@ -73,13 +77,17 @@ func Test(ctx context.Context, src Source) ([]TestResult, error) {
 		if err != nil {
 			return nil, err
 		}
-		answers, err := q.eval(ctx, map[string]any{}, budget)
+		seen := &answered{rules: rs.rules}
+		answers, err := q.eval(ctx, map[string]any{}, budget, rego.EvalQueryTracer(seen))
+		t.Answers = seen.texts
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case errors.Is(err, errNoAnswer): // undefined is not true
 		case err != nil:
 			t.Err = err.Error()
+		case seen.fault != "":
+			t.Err = seen.fault
 		default:
 			t.Pass = answers["pass"] == true
 		}

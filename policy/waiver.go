@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Waiver excuses one known weakness for a time: the findings of one rule, about
@@ -87,27 +89,37 @@ func (w *Waiver) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// readWaivers reads a file of waivers, in YAML or JSON.
-func readWaivers(raw []byte) ([]Waiver, error) {
+// readWaivers reads a file of waivers, in YAML or JSON, and gives the line of
+// each.
+func readWaivers(raw []byte) (out []Waiver, lines []int, err error) {
 	if len(raw) > maxWaiverFile {
-		return nil, fmt.Errorf("it is larger than %d MiB", maxWaiverFile>>20)
+		return nil, nil, fmt.Errorf("it is larger than %d MiB", maxWaiverFile>>20)
 	}
-	raw, err := strictJSON(raw)
+	doc, err := readYAML(raw)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var file struct {
-		Waivers []Waiver `json:"waivers"`
+		Waivers []json.RawMessage `json:"waivers"`
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&file); err != nil {
-		return nil, err
+	if err := into(doc, &file); err != nil {
+		return nil, nil, err
 	}
-	if len(file.Waivers) == 0 {
-		return nil, errors.New(`there is no list "waivers" with an element in it`)
+	all := member(doc, "waivers")
+	for all != nil && all.Kind == yaml.AliasNode {
+		all = all.Alias
 	}
-	return file.Waivers, nil
+	if len(file.Waivers) == 0 || all == nil {
+		return nil, nil, errors.New(`there is no list "waivers" with an element in it`)
+	}
+	for _, n := range all.Content {
+		var w Waiver
+		if err := into(n, &w); err != nil {
+			return nil, nil, err
+		}
+		out, lines = append(out, w), append(lines, n.Line)
+	}
+	return out, lines, nil
 }
 
 // waiver is a Waiver as the engine holds it.
@@ -115,6 +127,8 @@ type waiver struct {
 	Waiver
 	origin  string // "floor", a set's name, or "configuration"
 	field   string // where it stands, for findings about it
+	file    string // and its file, "" where it is none's
+	line    int
 	path    path
 	expires time.Time
 	limit   time.Duration

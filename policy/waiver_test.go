@@ -410,7 +410,7 @@ func FuzzReadWaivers(f *testing.F) {
 	f.Add([]byte(`{"waivers":[{"id":"a","value":null,"expires":"2026-01-01"}]}`))
 	f.Add([]byte("waivers:\n- id: b\n  target: {address: 'module.a[*].b.c[\"x\"]'}\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		ws, err := readWaivers(raw)
+		ws, _, err := readWaivers(raw)
 		if err != nil {
 			return
 		}

@@ -2,17 +2,20 @@ package policy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// strictJSON reads one document of YAML, of which JSON is a part, and writes it
-// as JSON. A key that stands twice is refused, and a date stays the text that it
-// was written as.
-func strictJSON(raw []byte) ([]byte, error) {
+// readYAML reads one document of YAML, of which JSON is a part. A key that
+// stands twice is refused, and a date stays the text that it was written as.
+func readYAML(raw []byte) (*yaml.Node, error) {
 	d := yaml.NewDecoder(bytes.NewReader(raw))
 	var doc yaml.Node
 	if err := d.Decode(&doc); err != nil {
@@ -25,11 +28,79 @@ func strictJSON(raw []byte) ([]byte, error) {
 		return nil, errors.Join(errors.New("there is more than one document"), err)
 	}
 	datesAreTexts(&doc)
-	var v any
-	if err := doc.Decode(&v); err != nil {
-		return nil, err
+	return &doc, nil
+}
+
+// into decodes a node by the JSON tags of v, without fields that v has not. Its
+// errors name the line.
+func into(n *yaml.Node, v any) error {
+	var plain any
+	if err := n.Decode(&plain); err != nil {
+		return err
 	}
-	return json.Marshal(v)
+	raw, err := json.Marshal(plain)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	return atLine(n, d.Decode(v))
+}
+
+var unknownField = regexp.MustCompile(`unknown field "(.*)"`)
+
+// atLine is an error of encoding/json in the words of whoever wrote YAML, with
+// the line that it is about.
+func atLine(n *yaml.Node, err error) error {
+	if err == nil {
+		return nil
+	}
+	said, field := strings.TrimPrefix(err.Error(), "json: "), ""
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong):
+		field = wrong.Field[strings.LastIndex(wrong.Field, ".")+1:]
+		said = fmt.Sprintf("%s cannot be of the kind %s", cmp.Or(field, "this"), wrong.Value)
+	case unknownField.MatchString(said):
+		field = unknownField.FindStringSubmatch(said)[1]
+	}
+	line := max(n.Line, 1)
+	if key := keyNode(n, field); key != nil {
+		line = key.Line
+	}
+	return fmt.Errorf("yaml: line %d: %s", line, said)
+}
+
+// keyNode is the first key of that name below n.
+func keyNode(n *yaml.Node, name string) *yaml.Node {
+	for i, c := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if c.Value == name {
+				return c
+			}
+			continue
+		}
+		if found := keyNode(c, name); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// member is the value of a key of a document or a mapping; nil = none.
+func member(n *yaml.Node, name string) *yaml.Node {
+	if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
+		n = n.Content[0]
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i+1]
+		}
+	}
+	return nil
 }
 
 func datesAreTexts(n *yaml.Node) {
