@@ -18,7 +18,7 @@ import (
 // "custom.<Name>.…", helpers "custom.<Name>.lib.…". Exactly one of Dir and Bundle
 // is set.
 type Source struct {
-	Name string // lower-case letters, digits and '_'
+	Name string // lower-case letters, digits and '_'; "" is a bundle's own
 
 	// Dir is a directory of Rego files. A file waivers.yaml, waivers.yml or
 	// waivers.json at its top holds the waivers of the set's owner.
@@ -33,8 +33,8 @@ type contents struct {
 	from     string            // for errors
 	files    map[string]string // Rego, by name
 	waivers  []Waiver
-	place    string            // the file of the waivers, or the bundle that holds them
-	lines    []int             // of the waivers, as far as known
+	place    string    // the file of the waivers, or the bundle that holds them
+	lines    []int     // of the waivers, as far as known
 	settings *settings // of a floor; nil = none
 	revision uint64    // of a bundle
 }
@@ -72,13 +72,13 @@ var sourceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 func (s Source) read(ctx context.Context) (*contents, error) {
 	field := sourceField(s.Name)
 	switch {
-	case !sourceName.MatchString(s.Name) || s.Name == builtin:
+	case (s.Name != "" || s.Bundle == nil) && !sourceName.MatchString(s.Name) || s.Name == builtin:
 		return nil, driver.Invalid(field, fmt.Sprintf("%q is no name for a set", s.Name), "use lower-case letters, digits and '_', beginning with a letter")
 	case s.Dir != "" && s.Bundle != nil:
 		return nil, driver.Invalid(field, fmt.Sprintf("the set %q is a directory and a bundle", s.Name), "keep one of them")
 	case s.Bundle != nil:
 		c, err := s.Bundle.read(ctx)
-		if err == nil && c.name != s.Name {
+		if err == nil && s.Name != "" && c.name != s.Name {
 			err = remedy{fmt.Errorf("it holds the set %q, and %q was expected", c.name, s.Name), fmt.Sprintf("name it %s=FILE, or as %q in a provider's bundles", c.name, c.name)}
 		}
 		if err != nil {
@@ -122,7 +122,12 @@ func (s Source) read(ctx context.Context) (*contents, error) {
 }
 
 // sourceField is where a set is named.
-func sourceField(name string) string { return fmt.Sprintf("policy.sources[%q]", name) }
+func sourceField(name string) string {
+	if name == "" {
+		return "policy.sources"
+	}
+	return fmt.Sprintf("policy.sources[%q]", name)
+}
 
 // readOne reads the file of that name, in YAML or JSON, at the top of a
 // directory. There may be none, and not two.

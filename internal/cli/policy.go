@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,6 +53,13 @@ func (r rules) options() (policy.Options, error) {
 	if o.Mode, err = policy.ParseMode(r.mode); err != nil {
 		return o, err
 	}
+	bundled := slices.ContainsFunc(r.sources, func(s string) bool { return strings.HasSuffix(s, bundleExt) })
+	switch {
+	case r.key != "" && !bundled:
+		return o, driver.Invalid("policy-key", "there is no bundle for the key to verify: directories are not signed", "name a bundle with --policy FILE.tar.gz, or leave out --policy-key")
+	case r.least != 0 && !bundled:
+		return o, driver.Invalid("policy-min-revision", "there is no bundle: directories have no revision", "name a bundle with --policy FILE.tar.gz, or leave out --policy-min-revision")
+	}
 	for _, s := range r.sources {
 		src, err := r.source(s)
 		if err != nil {
@@ -91,6 +99,9 @@ func (r rules) source(s string) (policy.Source, error) {
 	b, err := bundleAt(src.Dir, r.key, r.least)
 	if err != nil {
 		return src, err
+	}
+	if !strings.Contains(s, "=") {
+		src.Name = "" // a bundle has its own
 	}
 	return policy.Source{Name: src.Name, Bundle: &b}, nil
 }

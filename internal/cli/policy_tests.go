@@ -15,7 +15,8 @@ func (a *app) policyTestCommand() *cobra.Command {
 		Use:   "test DIR",
 		Short: "Run the tests of rules of your own",
 		Long: `Run the tests of rules of your own: each rule test_… in a file *_test.rego passes
-when it is true. The rules are compiled first as the provider and the runtime
+when it is true, and when what the rules answer in it is what rules may answer.
+What they answered is told of a test that fails. The rules are compiled first as the provider and the runtime
 would, and no tests at all is a failure.`,
 		Example: `  sandboxio policy test rules
   sandboxio policy test acme=rules --json`,
@@ -46,6 +47,14 @@ func (a *app) policyTest(ctx context.Context, source string) error {
 				fmt.Fprintf(w, "FAIL  %s (%s:%d): %s\n", t.Name, t.File, t.Line, t.Err)
 			default:
 				fmt.Fprintf(w, "FAIL  %s (%s:%d)\n", t.Name, t.File, t.Line)
+			}
+			if !t.Pass {
+				for _, answer := range t.Answers {
+					fmt.Fprintf(w, "      answered: %s\n", answer)
+				}
+				if len(t.Answers) == 0 {
+					fmt.Fprintln(w, "      no rule answered anything")
+				}
 			}
 		}
 	}); err != nil {

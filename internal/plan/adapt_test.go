@@ -2,6 +2,7 @@ package plan
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -415,6 +416,52 @@ func TestAPolicyBlockThatMakesTheJudgeMilderIsToldOf(t *testing.T) {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
+}
+
+func TestASetThatTheProviderNamesIsToldOf(t *testing.T) {
+	t.Parallel()
+	block := func(s string) string { return "provider \"sandboxio\" {\n policy {\n " + s + "\n }\n}" }
+	for text, want := range map[string]string{
+		block(`sources = { acme = "${path.module}/x", web = "y" }`):              `policy.sources["acme"] acme|policy.sources["web"] web|`,
+		block(`bundles = { acme = { file = "a.tar.gz", key = file("k.pub") } }`): `policy.bundles["acme"] acme|`,
+		block(`sources = var.sets`):                                              "policy.sources |",
+		block(`sources = {}`):                                                    "",
+		block(`mode = "enforce"`):                                                "",
+	} {
+		items, _ := read(t, write(t, map[string]string{"main.tf": text}), Options{})
+		if got := setsOf(t, items, true); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	// The JSON of a plan tells no names where a member refers to anything; the
+	// text does.
+	plan := `{"format_version":"1.2","planned_values":{},"resource_changes":[],"configuration":{"provider_config":{"sandboxio":{"name":"sandboxio","expressions":{"policy":[{"sources":{"references":["path.module"]}}]}}}}}`
+	dir := write(t, map[string]string{"plan.json": plan, "tf/main.tf": block(`sources = { acme = "${path.module}/x" }`)})
+	items, _ := read(t, filepath.Join(dir, "plan.json"), Options{})
+	if got := setsOf(t, items, false); got != "policy.sources |" {
+		t.Errorf("without the text: %q", got)
+	}
+	items, _ = read(t, filepath.Join(dir, "plan.json"), Options{Source: filepath.Join(dir, "tf")})
+	if got := setsOf(t, items, true); got != `policy.sources["acme"] acme|` {
+		t.Errorf("with the text: %q", got)
+	}
+}
+
+func setsOf(t *testing.T, items []Item, placed bool) (out string) {
+	t.Helper()
+	for _, i := range items {
+		for _, s := range i.Sets {
+			out += s.Field + " " + s.Name + "|"
+			flag := "--policy NAME"
+			if s.Name != "" {
+				flag = "--policy " + s.Name
+			}
+			if p := i.Place(i.Parts[0], s.Field); (p.Line != 0) != placed || !strings.Contains(s.Message, flag) {
+				t.Errorf("%s: at %+v: %s", s.Field, p, s.Message)
+			}
+		}
+	}
+	return out
 }
 
 // A plan sorts the members of a set; the text has them as they were written.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/policy"
@@ -37,10 +38,11 @@ func (e engine) item(s *Source) (i Item, ok bool) {
 	case "kubernetes":
 		p = r.kubernetesEngine(e.value)
 	case "sandboxio":
-		i.Weakens = r.weakenings(first(e.value.get("policy")))
+		rules := first(e.value.get("policy"))
+		i.Weakens, i.Sets = r.weakenings(rules), r.sets(rules, e.text(s))
 		block := first(e.value.get("docker"))
 		if block.isNull() {
-			if len(i.Weakens) == 0 {
+			if len(i.Weakens)+len(i.Sets) == 0 {
 				return i, false
 			}
 			break
@@ -55,7 +57,7 @@ func (e engine) item(s *Source) (i Item, ok bool) {
 	default:
 		return i, false
 	}
-	i = Item{Address: e.address(), Type: "provider", module: e.modules, name: e.name(), source: s, Problem: r.err(), Weakens: i.Weakens}
+	i = Item{Address: e.address(), Type: "provider", module: e.modules, name: e.name(), source: s, Problem: r.err(), Weakens: i.Weakens, Sets: i.Sets}
 	var hidden []string
 	secrets(e.value.value, e.value.secret, &hidden)
 	i.secrets = redact.New(hidden...)
@@ -78,6 +80,52 @@ func (r *reader) weakenings(block node) []Weakening {
 	}
 	if params := block.get("params"); params.isUnknown() || !params.isNull() {
 		add("params", params, "the configuration sets parameters of rules, which do not count in a review")
+	}
+	return out
+}
+
+// text is the policy block as it was written, which tells more than a plan's
+// JSON, where the text is known.
+func (e engine) text(s *Source) node {
+	if s == nil {
+		return node{}
+	}
+	m := s.modules[strings.Join(e.modules, ".")]
+	if m == nil {
+		return node{}
+	}
+	m.parse()
+	o := m.objects["provider."+e.name()]
+	if o == nil {
+		return node{}
+	}
+	value, unknown := bodyValue(o.block.Body)
+	return first(node{value: value, unknown: unknown}.get("policy"))
+}
+
+// sets are the sets of rules that a policy block names.
+func (r *reader) sets(block, text node) []Set {
+	var out []Set
+	add := func(n node, field, name, message string) {
+		r.places[field] = n.path
+		out = append(out, Set{Name: name, Field: field, Message: message})
+	}
+	for _, of := range []struct{ field, flags string }{{"sources", "%s=DIR"}, {"bundles", "%s=FILE.tar.gz with --policy-key"}} {
+		n, field := block.get(of.field), "policy."+of.field
+		if n.isUnknown() {
+			n.value, n.unknown = text.get(of.field).value, text.get(of.field).unknown
+			if n.value == nil {
+				n.unknown = true
+			}
+		}
+		if n.isUnknown() {
+			add(n, field, "", "the provider names sets of rules, and which is not known here: add --policy "+fmt.Sprintf(of.flags, "NAME")+" for each, and check a plan file, or a plan as JSON with --source DIR")
+			continue
+		}
+		for _, name := range n.keys() {
+			add(n.get(name), fmt.Sprintf("%s[%q]", field, name), name,
+				fmt.Sprintf("the provider names the set %s, which was not asked here: add --policy ", name)+fmt.Sprintf(of.flags, name))
+		}
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
@@ -31,6 +32,7 @@ type Options struct {
 // Plan is an open plan or configuration. Close it.
 type Plan struct {
 	opts    Options
+	name    string // as it was opened
 	source  *Source
 	file    *os.File
 	size    int64
@@ -86,9 +88,9 @@ func Open(ctx context.Context, name string, opts Options) (*Plan, error) {
 	if !info.IsDir() && !info.Mode().IsRegular() {
 		return bad("it is no regular file, and a plan is read twice", "write it to a file first: terraform show -json tf.plan > plan.json")
 	}
-	p := &Plan{opts: opts}
+	p := &Plan{opts: opts, name: name}
 	if info.IsDir() {
-		shown := relative(name)
+		shown := Shown(name)
 		if p.source, err = readDirectory(name, shown); err != nil {
 			return bad(err.Error(), "name a directory of .tf files")
 		}
@@ -110,7 +112,7 @@ func Open(ctx context.Context, name string, opts Options) (*Plan, error) {
 	begin = begin[:n]
 	shown := ""
 	if opts.Source != "" {
-		shown = relative(opts.Source)
+		shown = Shown(opts.Source)
 	}
 	switch {
 	case bytes.HasPrefix(begin, []byte("PK\x03\x04")):
@@ -147,8 +149,8 @@ func Open(ctx context.Context, name string, opts Options) (*Plan, error) {
 	return p, nil
 }
 
-// relative is a directory as seen from here, when it lies below.
-func relative(dir string) string {
+// Shown is a file or directory as seen from here, when it lies below.
+func Shown(dir string) string {
 	dir = filepath.Clean(dir)
 	if here, err := os.Getwd(); err == nil && filepath.IsAbs(dir) {
 		if rel, err := filepath.Rel(here, dir); err == nil && filepath.IsLocal(rel) {
@@ -191,6 +193,19 @@ func (p *Plan) Items(ctx context.Context) iter.Seq2[Item, error] {
 
 // Seen is what the walk through Items saw.
 func (p *Plan) Seen() Seen { return p.seen }
+
+// Whole is the place of what has none of its own: the begin of the root
+// module's first file, or of what was opened where no text of the configuration
+// is known.
+func (p *Plan) Whole() Place {
+	out := Place{File: Shown(p.name), Line: 1, Column: 1, EndLine: 1, EndColumn: 1}
+	if p.source != nil {
+		if root := p.source.modules[""]; root != nil && len(root.text) > 0 {
+			out.File = path.Join(root.dir, sortedKeys(root.text)[0])
+		}
+	}
+	return out
+}
 
 // Line is the text of a line near a place, and whether there is one.
 func (p *Plan) Line(at Place, line int) (string, bool) { return p.source.Line(at, line) }

@@ -31,6 +31,10 @@ type Item struct {
 	// by it.
 	Weakens []Weakening
 
+	// Sets are the sets of rules that the provider would ask besides, and that a
+	// review asks only when it is told to.
+	Sets []Set
+
 	module  []string // names of the calls that lead to its module
 	name    string
 	secrets redact.Redactor
@@ -40,6 +44,13 @@ type Item struct {
 // Weakening is one such place.
 type Weakening struct {
 	Field   string // as Part.Attribute and Item.Place take it
+	Message string
+}
+
+// Set is one such set.
+type Set struct {
+	Name    string // "" where the configuration does not tell
+	Field   string // as Weakening.Field
 	Message string
 }
 

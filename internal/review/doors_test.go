@@ -34,7 +34,9 @@ const probe = `# METADATA
 #   remediation: None.
 package custom.probe.all
 
-warn contains {"path": "backend", "message": message} if message := sprintf("<<%s %v>>", [input.kind, input.resource])
+warn contains {"path": place, "message": message} if message := sprintf("<<%s %v>>", [input.kind, input.resource])
+
+place := "network" if input.kind == "network_policy" else := "backend"
 `
 
 // corpus are templates by what they are about, each well within the rules.

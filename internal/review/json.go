@@ -91,12 +91,19 @@ func (r *Report) JSON(w io.Writer) error {
 	return e.Encode(d)
 }
 
-// ReadBaseline gives the fingerprints in a report as JSON writes it.
+// keeps reports whether a baseline keeps findings of that effect. What is not
+// decided may turn out to be anything, a rule that fails says nothing of what it
+// judges, and what is waived has an end: none of them is known.
+func keeps(effect sandbox.Decision) bool { return effect == sandbox.Deny || effect == sandbox.Warn }
+
+// ReadBaseline gives the fingerprints of what denies or warns in a report as
+// JSON writes it.
 func ReadBaseline(r io.Reader) (map[string]bool, error) {
 	var d struct {
 		Schema   string `json:"schema"`
 		Findings []struct {
-			Fingerprint string `json:"fingerprint"`
+			Fingerprint string           `json:"fingerprint"`
+			Effect      sandbox.Decision `json:"effect"`
 		} `json:"findings"`
 	}
 	if err := json.NewDecoder(r).Decode(&d); err != nil {
@@ -107,7 +114,9 @@ func ReadBaseline(r io.Reader) (map[string]bool, error) {
 	}
 	out := map[string]bool{}
 	for _, f := range d.Findings {
-		out[f.Fingerprint] = true
+		if keeps(f.Effect) {
+			out[f.Fingerprint] = true
+		}
 	}
 	return out, nil
 }

@@ -20,6 +20,7 @@ type Report struct {
 	Rules    []policy.RuleInfo // those that ran, by id
 	Findings []Finding         // by resource in the plan's order, worst first
 	Seen     plan.Seen
+	Whole    plan.Place // of what has no place of its own
 }
 
 // Finding is what a rule said of a resource.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -73,7 +74,13 @@ func Run(ctx context.Context, p *plan.Plan, e *policy.Engine, o Options) (*Repor
 			}
 		}
 	})
-	r := &Report{Decision: sandbox.Allow, Policy: e.Digest()}
+	r := &Report{Decision: sandbox.Allow, Policy: e.Digest(), Whole: p.Whole()}
+	waivers := map[string]plan.Place{}
+	for _, w := range e.Waivers() {
+		if w.File != "" {
+			waivers[w.Field] = plan.Place{File: plan.Shown(w.File), Line: w.Line, Column: 1, EndLine: w.Line, EndColumn: 1, Exact: true}
+		}
+	}
 	ran, seen := map[string]bool{}, map[string]int{}
 	var nodes []node
 	var last []Finding // about the policy itself
@@ -84,7 +91,10 @@ func Run(ctx context.Context, p *plan.Plan, e *policy.Engine, o Options) (*Repor
 			}
 			f.Fingerprint += fmt.Sprintf("-%d", seen[f.Fingerprint])
 		}
-		f.Known = o.Baseline[f.Fingerprint]
+		f.Known = o.Baseline[f.Fingerprint] && keeps(f.Effect)
+		if f.Address == "" {
+			f.Place = waivers[f.Path]
+		}
 		if f.Counts() && rank(f.Effect) < rank(r.Decision) {
 			r.Decision = f.Effect
 		}
@@ -121,8 +131,11 @@ func Run(ctx context.Context, p *plan.Plan, e *policy.Engine, o Options) (*Repor
 	for _, id := range a.rules {
 		ran[id] = true
 	}
+	alone := maps.Clone(seen)
 	for _, f := range a.findings {
-		keep(f)
+		if alone[f.Fingerprint] == 0 { // the resource's own judgement has said it
+			keep(f)
+		}
 	}
 	for _, f := range e.Unmatched() {
 		keep(settings(f))
@@ -190,6 +203,17 @@ func judge(ctx context.Context, p *plan.Plan, e *policy.Engine, item plan.Item, 
 			if info.ID == weakened {
 				add(item.Parts[0], sandbox.Finding{Rule: info.ID, Title: info.Title, Severity: info.Severity, Effect: sandbox.Warn, Message: w.Message,
 					Path: w.Field, Remediation: info.Remediation, Page: info.Page})
+			}
+		}
+	}
+	for _, set := range item.Sets {
+		if set.Name != "" && slices.Contains(e.Sets(), set.Name) {
+			continue
+		}
+		for _, info := range e.Rules() {
+			if info.ID == unreadable {
+				add(item.Parts[0], sandbox.Finding{Rule: info.ID, Title: info.Title, Severity: info.Severity, Effect: sandbox.Unknown, Message: set.Message,
+					Path: set.Field, Remediation: info.Remediation, Page: info.Page})
 			}
 		}
 	}

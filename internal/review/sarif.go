@@ -125,7 +125,7 @@ func (r *Report) SARIF(w io.Writer, version string) error {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRuleOf(rule))
 	}
 	for _, f := range r.Findings {
-		run.Results = append(run.Results, sarifResultOf(f, index[f.Rule]))
+		run.Results = append(run.Results, r.sarifResultOf(f, index[f.Rule]))
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -154,7 +154,9 @@ func sarifRuleOf(rule policy.RuleInfo) sarifRule {
 	}
 }
 
-func sarifResultOf(f Finding, rule int) sarifResult {
+// sarifResultOf is a finding with a physical location in any case: GitHub refuses
+// the whole log for one result without.
+func (r *Report) sarifResultOf(f Finding, rule int) sarifResult {
 	out := sarifResult{
 		RuleID: f.Rule, RuleIndex: rule, Level: "warning", Message: sarifText{Text: sentence(f)},
 		Locations:    []sarifLocation{{Logical: []sarifLogical{{strings.Trim(f.Address+"."+f.Attribute, "."), "resource"}}}},
@@ -177,9 +179,11 @@ func sarifResultOf(f Finding, rule int) sarifResult {
 		out.Baseline = "unchanged"
 		out.Suppressions = append(out.Suppressions, sarifSuppressed{"external", "accepted", "in the baseline"})
 	}
-	if at := sarifPhysicalOf(f.Place.File, sarifRegion{f.Place.Line, f.Place.Column, f.Place.EndLine, f.Place.EndColumn}); at != nil {
-		out.Locations[0].Physical = at
+	at := sarifPhysicalOf(f.Place.File, sarifRegion{f.Place.Line, f.Place.Column, f.Place.EndLine, f.Place.EndColumn})
+	if at == nil {
+		at = sarifPhysicalOf(cmp.Or(r.Whole.File, "."), sarifRegion{StartLine: 1})
 	}
+	out.Locations[0].Physical = at
 	for i, c := range f.Place.Calls {
 		out.Related = append(out.Related, sarifLocation{ID: i + 1, Message: &sarifText{Text: "the module is called here"}, Physical: sarifPhysicalOf(c.File, sarifRegion{StartLine: c.Line})})
 	}

@@ -51,6 +51,11 @@ func reviewed(t *testing.T, name string, o plan.Options, rules policy.Options, r
 	if err != nil {
 		t.Fatal(err)
 	}
+	var log bytes.Buffer
+	if err := r.SARIF(&log, "1.2.3"); err != nil {
+		t.Fatal(err)
+	}
+	checkPlaces(t, log.String())
 	return r
 }
 
@@ -69,7 +74,43 @@ func formats(t *testing.T, r *review.Report) map[string]string {
 		}
 		out[name] = b.String()
 	}
+	checkPlaces(t, out["sarif"])
 	return out
+}
+
+// checkPlaces wants a file and a line for every result of a log, without which
+// GitHub refuses all of them, and what it is about beside.
+func checkPlaces(t *testing.T, log string) {
+	t.Helper()
+	type location struct {
+		Physical struct {
+			Artifact struct{ URI string } `json:"artifactLocation"`
+			Region   struct{ StartLine int }
+		} `json:"physicalLocation"`
+		Logical []struct{ FullyQualifiedName string } `json:"logicalLocations"`
+	}
+	var doc struct {
+		Runs []struct {
+			Results []struct {
+				RuleID    string
+				Locations []location
+				Related   []location `json:"relatedLocations"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(log), &doc); err != nil || len(doc.Runs) != 1 {
+		t.Fatalf("%v: %s", err, log)
+	}
+	for _, r := range doc.Runs[0].Results {
+		if len(r.Locations) != 1 || len(r.Locations[0].Logical) != 1 {
+			t.Errorf("%s has the places %+v", r.RuleID, r.Locations)
+		}
+		for _, at := range append(r.Locations, r.Related...) {
+			if at.Physical.Artifact.URI == "" || at.Physical.Region.StartLine < 1 {
+				t.Errorf("%s has the place %+v, which is no line of a file", r.RuleID, at)
+			}
+		}
+	}
 }
 
 // checkSARIF holds a log against the standard's own schema.
