@@ -69,7 +69,7 @@ Rules of kind container, image and provider judge what others describe in a plan
 made of, and how their engine is reached. Rules of kind graph look at a whole plan at once. Both are asked by a review of a plan
 file only, since a provider sees no more than its own resources.
 
-[Rules that are not there](omitted.md), and why.
+[Rules that are not there](omitted.md), and why. [Rules of your own](../guides/policy.md#rules-of-your-own): how to write, test and name them.
 `
 )
 

@@ -17,8 +17,9 @@ type subject struct {
 	stage  Stage
 	input  map[string]any
 	hidden []hidden
-	root   string   // what paths in findings are relative to
-	firm   []string // findings that nobody may excuse, as rule and path
+	root   string              // what paths in findings are relative to
+	looked map[string]*lookups // by rule, where somebody asked
+	firm   []string            // findings that nobody may excuse, as rule and path
 
 	resource Resource // as it is, for waivers
 	unknown  []path

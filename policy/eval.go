@@ -108,7 +108,7 @@ func (s *set) judge(ctx context.Context, subj *subject) (found []sandbox.Finding
 	if errors.Is(err, errBudget) && ctx.Err() == nil {
 		answers, err = q.eval(ctx, subj.input, subj.budget()) // a machine that was busy for a moment is not the rules' fault
 	}
-	<-s.turns
+	defer func() { <-s.turns }()
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
@@ -116,7 +116,7 @@ func (s *set) judge(ctx context.Context, subj *subject) (found []sandbox.Finding
 		return []sandbox.Finding{s.failed(err)}, ran, nil
 	}
 	for _, r := range q.rules {
-		found = append(found, r.findings(answers, subj)...)
+		found = append(found, r.findings(answers, subj, func(h *hidden) bool { return s.ignores(ctx, r, subj, h) })...)
 	}
 	return found, ran, nil
 }
@@ -190,8 +190,9 @@ func (r *rule) broken(problem string) sandbox.Finding {
 	return f
 }
 
-// findings are a rule's answers, and what it could not answer.
-func (r *rule) findings(answers map[string]any, subj *subject) []sandbox.Finding {
+// findings are a rule's answers, and what it could not answer. ignores reports
+// whether a hidden value that the rule may read was not asked for.
+func (r *rule) findings(answers map[string]any, subj *subject, ignores func(*hidden) bool) []sandbox.Finding {
 	var out []sandbox.Finding
 	pending := map[string]*hidden{}
 	denied := false
@@ -223,7 +224,7 @@ func (r *rule) findings(answers map[string]any, subj *subject) []sandbox.Finding
 		return out
 	}
 	for i, h := range subj.hidden {
-		if slices.ContainsFunc(r.reads, h.at.meets) {
+		if slices.ContainsFunc(r.reads, h.at.meets) && !ignores(&subj.hidden[i]) {
 			pending[h.origin] = &subj.hidden[i]
 		}
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -414,6 +415,32 @@ func TestAPolicyBlockThatMakesTheJudgeMilderIsToldOf(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestAReferenceToAScheduleThatIsWrittenOutIsKnown(t *testing.T) {
+	t.Parallel()
+	const schedule = "resource \"sandboxio_reaper_schedule\" \"s\" {\n name = %s\n interval = \"5m\"\n %s\n}\n"
+	for _, c := range []struct{ name, schedule, more, reaper, want string }{
+		{"its name", `"sweep"`, "", "sandboxio_reaper_schedule.s.name", "sweep"},
+		{"its name in a text", `"sweep"`, "", `"${sandboxio_reaper_schedule.s.name}"`, "sweep"},
+		{"a name that is not written out", "var.n", "", "sandboxio_reaper_schedule.s.name", "?"},
+		{"one of several", `"sweep"`, "count = 2", "sandboxio_reaper_schedule.s[0].name", "?"},
+		{"one of several by key", `"sweep"`, "for_each = var.all", `sandboxio_reaper_schedule.s["a"].name`, "?"},
+		{"another schedule", `"sweep"`, "", "sandboxio_reaper_schedule.t.name", "?"},
+		{"another attribute", `"sweep"`, "", "sandboxio_reaper_schedule.s.id", "?"},
+		{"a choice", `"sweep"`, "", "var.x ? sandboxio_reaper_schedule.s.name : null", "?"},
+	} {
+		text := strings.Replace(strings.Replace(schedule, "%s", c.schedule, 1), "%s", c.more, 1) +
+			"resource \"sandboxio_template\" \"t\" {\n name = \"t\"\n reaper = " + c.reaper + "\n}\n"
+		in := parts(t, text, "sandboxio_template")[0].Input
+		got := "?"
+		if !slices.Contains(in.Unknown, "reaper") && in.Resource.Reaper != nil {
+			got = *in.Resource.Reaper
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
 }

@@ -184,6 +184,7 @@ func (p *Plan) directoryItems(ctx context.Context) iter.Seq2[Item, error] {
 					continue
 				}
 				value, unknown := bodyValue(o.block.Body)
+				m.nameSchedule(o.block.Body, value, unknown)
 				i := b.build(ctx, kind, node{}, node{value: value, unknown: unknown})
 				if len(i.Parts) == 0 && i.Problem == nil {
 					p.seen.Known--
@@ -197,6 +198,42 @@ func (p *Plan) directoryItems(ctx context.Context) iter.Seq2[Item, error] {
 				}
 			}
 		}
+	}
+}
+
+// nameSchedule gives a reference to a reaper schedule of the same module the
+// name that is written there.
+func (m *files) nameSchedule(body hcl.Body, value, unknown map[string]any) {
+	const attribute, kind = "reaper", "sandboxio_reaper_schedule"
+	if unknown[attribute] != true {
+		return
+	}
+	content, _, _ := body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: attribute}}})
+	if content == nil || content.Attributes[attribute] == nil {
+		return
+	}
+	schedules := map[string]cty.Value{}
+	for name, o := range m.objects {
+		label, ok := strings.CutPrefix(name, kind+".")
+		if !ok {
+			continue
+		}
+		own, pending := bodyValue(o.block.Body)
+		_, counted := own["count"]
+		_, each := own["for_each"]
+		if text, ok := own["name"].(string); ok && pending["name"] == nil && !counted && !each {
+			schedules[label] = cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal(text)})
+		}
+	}
+	if len(schedules) == 0 {
+		return
+	}
+	v, diags := content.Attributes[attribute].Expr.Value(&hcl.EvalContext{Variables: map[string]cty.Value{kind: cty.ObjectVal(schedules)}})
+	if diags.HasErrors() || !v.IsWhollyKnown() {
+		return
+	}
+	if plain, ok := plainValue(v); ok {
+		value[attribute], unknown[attribute] = plain, nil
 	}
 }
 

@@ -114,6 +114,22 @@ resource "sandboxio_template" "t" {
   reaper  = var.r
 }
 `})
+	sweep := files(t, map[string]string{"main.tf": `resource "sandboxio_reaper_schedule" "s" {
+  name     = "sweep"
+  backend  = "memory"
+  interval = "5m"
+}
+resource "sandboxio_template" "t" {
+  name    = "t"
+  backend = "memory"
+  reaper  = sandboxio_reaper_schedule.s.name
+}
+`})
+	for _, f := range reviewed(t, sweep, plan.Options{}, policy.Options{}, review.Options{}).Findings {
+		if f.Rule == "SBX-LIF-001" {
+			t.Errorf("a schedule in the same directory covers it: %s", f.Message)
+		}
+	}
 	n := 0
 	for _, f := range reviewed(t, dir, plan.Options{}, policy.Options{}, review.Options{}).Findings {
 		if f.Rule == "SBX-LIF-001" {
