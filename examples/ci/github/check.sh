@@ -8,6 +8,8 @@ args=(--format github --format "sarif=$SARIF" --format "json=$REPORT" --format "
 [ -z "${BASELINE:-}" ] || args+=(--baseline "$BASELINE")
 [ -z "${FAIL_ON_UNKNOWN:-}" ] || args+=("--fail-on-unknown=$FAIL_ON_UNKNOWN")
 [ "${FAIL_ON_WARN:-false}" != true ] || args+=(--fail-on-warn)
+[ -z "${POLICY_KEY:-}" ] || args+=(--policy-key "$POLICY_KEY")
+[ -z "${POLICY_MIN_REVISION:-}" ] || args+=("--policy-min-revision=$POLICY_MIN_REVISION")
 while IFS= read -r line; do
 	[ -z "$line" ] || args+=(--policy "$line")
 done <<<"${POLICY:-}"
