@@ -408,11 +408,19 @@ func TestAFileOfWaiversIsReadStrictly(t *testing.T) {
 
 func FuzzReadWaivers(f *testing.F) {
 	f.Add([]byte(`{"waivers":[{"id":"a","value":null,"expires":"2026-01-01"}]}`))
+	f.Add([]byte("a: &a {id: x}\nwaivers: &w\n- *a\n- <<: *a\n  reson: 1\n"))
+	f.Add([]byte("waivers: &w [*w]\n"))
 	f.Add([]byte("waivers:\n- id: b\n  target: {address: 'module.a[*].b.c[\"x\"]'}\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		ws, _, err := readWaivers(raw)
+		ws, lines, err := readWaivers(raw)
 		if err != nil {
+			if strings.HasPrefix(err.Error(), "json: ") {
+				t.Errorf("YAML is told of as JSON: %v", err)
+			}
 			return
+		}
+		if len(lines) != len(ws) {
+			t.Errorf("%d lines of %d waivers", len(lines), len(ws))
 		}
 		for _, w := range ws {
 			e := newWaiver(w, "acme", map[string]*RuleInfo{})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -39,12 +40,31 @@ func into(n *yaml.Node, v any) error {
 		return err
 	}
 	raw, err := json.Marshal(plain)
-	if err != nil {
-		return err
+	if err != nil { // which has keys that are no texts, or numbers without end
+		return fmt.Errorf("yaml: line %d: there is a key that is no text, or a value that JSON cannot hold", max(oddNode(n).Line, 1))
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	return atLine(n, d.Decode(v))
+}
+
+// oddNode is the first place in n that JSON has nothing like; n itself where
+// none is found.
+func oddNode(n *yaml.Node) *yaml.Node {
+	for i, c := range n.Content {
+		tag := c.ShortTag()
+		key := n.Kind == yaml.MappingNode && i%2 == 0
+		switch {
+		case key && tag != "!!str" && tag != "!!merge":
+			return c
+		case tag == "!!float" && slices.Contains([]string{".inf", ".nan"}, strings.ToLower(strings.TrimLeft(c.Value, "+-"))):
+			return c
+		}
+		if odd := oddNode(c); odd != c {
+			return odd
+		}
+	}
+	return n
 }
 
 var unknownField = regexp.MustCompile(`unknown field "(.*)"`)

@@ -17,6 +17,8 @@ func TestAMistakeInYAMLIsToldByItsLine(t *testing.T) {
 		{"a key that stands twice", "waivers.yaml", first + "    reason: another one\n", "line 4: "},
 		{"what is no YAML", "waivers.yaml", first + "  - id: [\n", "yaml: line"},
 		{"JSON", "waivers.json", "{\"waivers\": [\n{\"id\": \"W-1\",\n\"reson\": 1}]}", `waivers.json: yaml: line 3: unknown field "reson"`},
+		{"a key that is no text", "settings.yaml", "mode: enforce\nparams:\n  1: x\n", "yaml: line 3: there is a key that is no text"},
+		{"a number without end", "settings.yaml", "params:\n  max_pids: .5\n  max_age: -.inf\n", "yaml: line 3: there is a key that is no text, or a value"},
 		{"a setting that is none", "settings.yaml", "mode: enforce\nparam: {}\n", `settings.yaml: yaml: line 2: unknown field "param"`},
 		{"a setting of another kind", "settings.yaml", "params:\n  max_pids: 1\nmode: 5\n", "settings.yaml: yaml: line 3: mode cannot be of the kind number"},
 	} {
