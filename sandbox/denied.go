@@ -40,7 +40,7 @@ const maxDenied = 32
 type denials struct {
 	mu    sync.Mutex
 	told  map[deniedKind]int
-	other int
+	total int // of all kinds: they move between what is told apart and the rest
 }
 
 type deniedKind struct {
@@ -64,8 +64,9 @@ func (d *denials) tell(ctx context.Context, sb driver.Sandbox, r *Record) {
 		return
 	}
 	var fresh []Denial
-	r.Refused = now.Other - d.other
+	total := now.Other
 	for _, one := range now.Told {
+		total += one.Count
 		k := deniedKind{one.Host, one.Addr, one.Port, one.Reason}
 		before := d.told[k]
 		if one.Count <= before {
@@ -76,10 +77,10 @@ func (d *denials) tell(ctx context.Context, sb driver.Sandbox, r *Record) {
 		}
 		d.told[k] = one.Count
 		one.Count -= before
-		r.Refused += one.Count
 		fresh = append(fresh, one)
 	}
-	d.other = now.Other
+	r.Refused = max(0, total-d.total)
+	d.total = max(d.total, total)
 	slices.SortStableFunc(fresh, func(a, b Denial) int { return cmp.Compare(b.Count, a.Count) })
 	r.Denied = fresh[:min(len(fresh), maxDenied)]
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -90,5 +91,67 @@ func TestARecordTellsTheMostFrequentKindsAndCountsAll(t *testing.T) {
 		if r.Op != "run" && r.Refused != 0 {
 			t.Errorf("%s tells again", r.Op)
 		}
+	}
+}
+
+// A backend tells a bounded number of kinds apart; which, may change.
+func TestEachRefusalIsCountedOnceWhileKindsMove(t *testing.T) {
+	t.Parallel()
+	b, _ := world(t)
+	var d driver.Denials
+	l := lying{b, func(ctx context.Context, s driver.Spec, b driver.Backend) (driver.Sandbox, error) {
+		sb, err := b.Create(ctx, s)
+		return denying{sb, &d}, err
+	}}
+	s := &sink{}
+	sb, err := sandbox.New(l, sandbox.Options{Unguarded: "a test", Sinks: []sandbox.Sink{s}}).Create(t.Context(), sandbox.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sb.Close()
+	kinds := func(n, count int) []driver.Denial {
+		var out []driver.Denial
+		for i := range n {
+			out = append(out, driver.Denial{Host: fmt.Sprintf("x%d.example.com", i), Reason: "host", Count: count})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		now     driver.Denials
+		refused int
+		denied  int
+	}{
+		{driver.Denials{Told: kinds(30, 1000)}, 30_000, 30},
+		{driver.Denials{Told: kinds(23, 1000), Other: 7016}, 16, 0},
+		{driver.Denials{Told: append(kinds(30, 1000), driver.Denial{Host: "a.example.com", Count: 1}, driver.Denial{Host: "b.example.com", Count: 1}), Other: 114}, 100, 2},
+		{driver.Denials{Told: append(kinds(30, 1000), driver.Denial{Host: "c.example.com", Count: 9}), Other: 107}, 0, 1},
+		{driver.Denials{Told: kinds(3, 7)}, 0, 0}, // what a backend must not say
+		{driver.Denials{Told: kinds(30, 1000), Other: 118}, 2, 0},
+	} {
+		d = c.now
+		if _, err := sb.Run(t.Context(), sandbox.Cmd{Args: []string{"true"}}); err != nil {
+			t.Fatal(err)
+		}
+		r := s.records[len(s.records)-1]
+		if r.Refused != c.refused || len(r.Denied) != c.denied {
+			t.Errorf("%d refused and %d told, want %d and %d", r.Refused, len(r.Denied), c.refused, c.denied)
+		}
+		for _, one := range r.Denied {
+			if one.Count <= 0 {
+				t.Errorf("%+v", one)
+			}
+		}
+	}
+}
+
+func TestALogTellsAKindThatWasCountedBefore(t *testing.T) {
+	t.Parallel()
+	var buf strings.Builder
+	log := sandbox.LogSink{Logger: slog.New(slog.NewTextHandler(&buf, nil))}
+	if err := log.Record(t.Context(), sandbox.Record{Op: "run", Denied: []sandbox.Denial{{Host: "late.example.com", Count: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(buf.String(), "late.example.com") {
+		t.Error(buf.String())
 	}
 }

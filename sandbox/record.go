@@ -49,7 +49,8 @@ type Record struct {
 	// Of run, run-code, wait and close, in a sandbox whose backend counts it: what was
 	// refused to its programs since the Record before. The program chose the
 	// names. At most 32 kinds are told, those with the most requests; Refused
-	// counts all requests.
+	// counts all requests, each once: a kind that is told late, because there
+	// were too many, was counted before.
 	Denied  []Denial `json:"denied,omitempty"`
 	Refused int      `json:"refused,omitzero"`
 
@@ -131,7 +132,7 @@ func (s LogSink) Record(ctx context.Context, r Record) error {
 		attrs = append(attrs, slog.Int("args", r.Args), slog.Int("exit", r.Exit.Code), slog.String("signal", r.Exit.Signal),
 			slog.Int64("stdout", r.Stdout), slog.Int64("stderr", r.Stderr))
 	}
-	if r.Refused > 0 {
+	if r.Refused > 0 || len(r.Denied) > 0 {
 		attrs = append(attrs, slog.Int("refused", r.Refused), slog.Any("denied", r.Denied))
 	}
 	if !r.Deadline.IsZero() {
