@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"time"
 
 	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/boot"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
@@ -52,6 +54,7 @@ type fakeEngine struct {
 
 	mu         sync.Mutex
 	containers map[string]*fakeContainer
+	networks   []network.Summary // listed in any order
 	calls      []string
 	next       int
 }
@@ -397,7 +400,10 @@ func (f *fakeEngine) serve(call, arg string, w http.ResponseWriter, r *http.Requ
 		w.Header().Set("Content-Type", "application/vnd.docker.multiplexed-stream")
 		_, _ = w.Write(append(head, text...))
 	case "networks":
-		_, _ = io.WriteString(w, "[]")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		rand.Shuffle(len(f.networks), func(i, j int) { f.networks[i], f.networks[j] = f.networks[j], f.networks[i] })
+		f.reply(w, append([]network.Summary{}, f.networks...))
 	case "list":
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -152,8 +154,9 @@ type remnant struct {
 
 // remains are the sets without a sandbox: of one that is being made, or whose
 // creator was killed before it was, or that has ended by itself. Each is listed
-// as a sandbox that never started, under the id of one of its parts, so that a
-// sweep finds it.
+// as a sandbox that never started, so that a sweep finds it: under the lowest id
+// of its containers, else of its networks, in whatever order the engine gives
+// them.
 func remains(containers []container.Summary, networks []network.Summary) []remnant {
 	known := map[string]bool{}
 	for _, c := range containers {
@@ -164,18 +167,18 @@ func remains(containers []container.Summary, networks []network.Summary) []remna
 	var out []remnant
 	add := func(id, name string, labels map[string]string) {
 		if set := labels[labelSet]; !known[set] {
-			known[set] = true
 			if r, ok := remnantOf(id, name, labels); ok {
+				known[set] = true
 				out = append(out, r)
 			}
 		}
 	}
-	for _, c := range containers {
+	for _, c := range slices.SortedFunc(slices.Values(containers), func(a, b container.Summary) int { return strings.Compare(a.ID, b.ID) }) {
 		if isPart(c.Labels, programOf(c)) && len(c.Names) > 0 {
 			add(c.ID, c.Names[0], c.Labels)
 		}
 	}
-	for _, n := range networks {
+	for _, n := range slices.SortedFunc(slices.Values(networks), func(a, b network.Summary) int { return strings.Compare(a.ID, b.ID) }) {
 		add(n.ID, n.Name, n.Labels)
 	}
 	return out
@@ -196,15 +199,23 @@ func remnantOf(id, name string, labels map[string]string) (remnant, bool) {
 	return r, true
 }
 
-// attachRemains finds a set without a sandbox by the id of one of its parts.
+// attachRemains finds a set without a sandbox by the id of any of its parts: the
+// one that it was listed under may be gone.
 func (b *Backend) attachRemains(ctx context.Context, cli *client.Client, id string) (*sandbox, error) {
 	containers, networks, err := b.setOf(ctx, cli, "")
 	if err != nil {
 		return nil, err
 	}
+	sets := map[string]bool{}
+	for _, c := range containers {
+		sets[c.Labels[labelSet]] = sets[c.Labels[labelSet]] || c.ID == id
+	}
+	for _, n := range networks {
+		sets[n.Labels[labelSet]] = sets[n.Labels[labelSet]] || n.ID == id
+	}
 	for _, r := range remains(containers, networks) {
-		if r.ID == id {
-			return &sandbox{b: b, cli: cli, id: id, set: r.set, remains: true, joining: make(chan struct{}, 1), status: r.Status}, nil
+		if sets[r.set] {
+			return &sandbox{b: b, cli: cli, id: r.ID, set: r.set, remains: true, joining: make(chan struct{}, 1), status: r.Status}, nil
 		}
 	}
 	return nil, &driver.Error{Code: driver.CodeNotFound, Err: errForeign}

@@ -3,6 +3,8 @@ package docker
 import (
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/moby/moby/api/types/container"
@@ -100,5 +102,42 @@ func TestRemainsAreSetsWithoutASandbox(t *testing.T) {
 	}
 	if want := []string{"gateway left", "inside early"}; !slices.Equal(ids, want) {
 		t.Errorf("%q, want %q", ids, want)
+	}
+}
+
+func TestNetworksThatAreLeftAreListedUnderOneIDAndFoundByEach(t *testing.T) {
+	f := newFake(t)
+	b := f.open(t)
+	var ids []string
+	for i := range 6 {
+		id := strings.Repeat(strconv.Itoa(i+1), 64)
+		ids = append(ids, id)
+		f.networks = append(f.networks, network.Summary{Network: network.Network{ID: id, Name: "n", Labels: map[string]string{driver.LabelManaged: "true", driver.LabelRole: driver.RoleNetwork,
+			labelSet: []string{"even", "odd"}[i%2], driver.LabelCreated: "1000", driver.LabelMaxExpires: "2000", driver.LabelOwner: "o", driver.LabelOwn: ""}}})
+	}
+	for range 20 {
+		var got []string
+		for st, err := range b.List(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, st.ID)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, ids[:2]) {
+			t.Fatalf("listed %q", got)
+		}
+		for i, id := range ids {
+			sb, err := b.Attach(t.Context(), id)
+			if err != nil {
+				t.Fatalf("%s: %v", id, err)
+			}
+			if st := sb.Status(); st.ID != ids[i%2] {
+				t.Fatalf("%s is of %s", id, st.ID)
+			}
+		}
+	}
+	if _, err := b.Attach(t.Context(), strings.Repeat("a", 64)); driver.CodeOf(err) != driver.CodeNotFound {
+		t.Errorf("another network: %v", err)
 	}
 }
