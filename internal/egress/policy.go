@@ -217,16 +217,52 @@ func (p *Policy) innermost(a netip.Addr) int {
 	return sort.Search(len(p.nodes), func(i int) bool { return p.nodes[i].prefix.Addr().Compare(a) > 0 }) - 1
 }
 
-// protectedBy is driver.ProtectedBy with the ranges of Options.
+// carriers are the prefixes whose addresses carry an IPv4 one, and its first
+// byte, as driver.ProtectedBy knows them: NAT64, 6to4, and the IPv4-compatible
+// and IPv4-translated forms. The mapped one is unmapped before.
+var carriers = []struct {
+	prefix netip.Prefix
+	at     int
+}{
+	{netip.MustParsePrefix("64:ff9b::/96"), 12},
+	{netip.MustParsePrefix("64:ff9b:1::/48"), 12},
+	{netip.MustParsePrefix("2002::/16"), 2},
+	{netip.MustParsePrefix("::/96"), 12},
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12},
+}
+
+// protectedBy is driver.ProtectedBy with the ranges of Options, which hold for
+// an IPv4 address that an IPv6 one carries too.
 func (p *Policy) protectedBy(a netip.Addr) (driver.Range, bool) {
 	a = a.Unmap().WithZone("")
 	by, ok := driver.ProtectedBy(a)
-	for _, r := range p.protect {
-		if r.Prefix.Contains(a) && (!ok || by.Prefix.IsValid() && r.Prefix.Bits() > by.Prefix.Bits()) {
-			return r, true // the narrowest of them comes first
+	r, found := p.optional(a)
+	if a.Is6() && !found {
+		for _, c := range carriers {
+			if !c.prefix.Contains(a) {
+				continue
+			}
+			b := a.As16()
+			if r, found = p.optional(netip.AddrFrom4([4]byte(b[c.at : c.at+4]))); found {
+				r.Prefix = netip.PrefixFrom(a, c.at*8+r.Prefix.Bits()).Masked()
+				break
+			}
 		}
 	}
+	if found && (!ok || by.Prefix.IsValid() && r.Prefix.Bits() > by.Prefix.Bits()) {
+		return r, true
+	}
 	return by, ok
+}
+
+// optional is the narrowest range of Options that holds a.
+func (p *Policy) optional(a netip.Addr) (driver.Range, bool) {
+	for _, r := range p.protect {
+		if r.Prefix.Contains(a) {
+			return r, true
+		}
+	}
+	return driver.Range{}, false
 }
 
 // names reports whether a rule for p names the protected range, or a part of

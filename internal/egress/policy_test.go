@@ -172,6 +172,16 @@ func TestOptionsProtect(t *testing.T) {
 		{"the private range does not open the bridge's network", []string{"172.16.0.0/12"}, "172.17.0.9", false},
 		{"but what is beside it", []string{"172.16.0.0/12"}, "172.18.0.9", true},
 		{"the bridge's own rule does", []string{"172.17.0.0/24"}, "172.17.0.9", true},
+		{"NAT64 does not open the host's address", []string{"64:ff9b::/96"}, "64:ff9b::203.0.113.1", false},
+		{"but its neighbour", []string{"64:ff9b::/96"}, "64:ff9b::203.0.113.2", true},
+		{"NAT64 of the host's address by its own rule", []string{"64:ff9b::203.0.113.1/128"}, "64:ff9b::203.0.113.1", true},
+		{"the local NAT64 does not open it", []string{"64:ff9b:1::/48"}, "64:ff9b:1:7::203.0.113.1", false},
+		{"nor 6to4", []string{"2002::/16"}, "2002:cb00:7101::9", false},
+		{"6to4 of the host's address by its own rule", []string{"2002:cb00:7101::/48"}, "2002:cb00:7101::9", true},
+		{"nor the compatible form", []string{"::/64"}, "::203.0.113.1", false},
+		{"nor the translated form", []string{"::ffff:0:0:0/96"}, "::ffff:0:203.0.113.1", false},
+		{"the bridge's network in NAT64 is not in the private range there", []string{"64:ff9b::172.16.0.0/108"}, "64:ff9b::172.17.0.9", false},
+		{"but what is beside it", []string{"64:ff9b::172.16.0.0/108"}, "64:ff9b::172.18.0.9", true},
 	} {
 		p, err := egress.Compile(rules(t, c.rules...), egress.Options{Protect: []driver.Range{host, bridge}})
 		if err != nil {
@@ -179,6 +189,23 @@ func TestOptionsProtect(t *testing.T) {
 		}
 		if got := p.Decide(egress.Request{Addr: netip.MustParseAddr(c.addr), Port: 443}); got.Allowed != c.want {
 			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+// Whatever form driver.ProtectedBy looks into, the ranges of Options hold in it.
+func TestOptionsProtectEveryFormThatTheDriverKnows(t *testing.T) {
+	t.Parallel()
+	p, err := egress.Compile(rules(t, "::/0", "0.0.0.0/0"), egress.Options{Protect: []driver.Range{{Prefix: netip.MustParsePrefix("203.0.113.1/32"), Class: "host"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []string{"64:ff9b::%s", "64:ff9b:1::%s", "64:ff9b:1:2:3:4:%s", "::%s", "::ffff:%s", "::ffff:0:%s"} {
+		if a := netip.MustParseAddr(fmt.Sprintf(f, "169.254.169.254")); driver.Classify(a) != driver.ClassMetadata {
+			t.Errorf("%s is %s", a, driver.Classify(a))
+		}
+		if a := netip.MustParseAddr(fmt.Sprintf(f, "203.0.113.1")); p.Answer(a) {
+			t.Errorf("%s is an answer", a)
 		}
 	}
 }
