@@ -152,6 +152,17 @@ func (p *Policy) Answer(a netip.Addr) bool {
 	return !protected || p.address(a, anyPort).Allowed
 }
 
+// Reach answers whether a request that was allowed before may still lead to an
+// address, now that more may be protected: whether the address is public, or a
+// rule that names it opens it on this port.
+func (p *Policy) Reach(to netip.AddrPort) bool {
+	if p == nil || !to.IsValid() || to.Port() == anyPort {
+		return false
+	}
+	_, protected := p.protectedBy(to.Addr())
+	return !protected || p.address(to.Addr(), to.Port()).Allowed
+}
+
 // anyPort stands for a port that is not known yet.
 const anyPort = 0
 

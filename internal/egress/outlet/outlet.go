@@ -70,7 +70,7 @@ func New(n driver.Network, o Options) (*Outlet, error) {
 		switch now, err := out.look(); {
 		case err != nil:
 			return nil, err
-		case !now.Answer(to.Addr()):
+		case !now.Reach(to):
 			return nil, fmt.Errorf("%s has become the machine's own", to.Addr())
 		}
 		return o.Dial(ctx, to)

@@ -200,6 +200,48 @@ func TestWhatBecomesTheMachinesIsProtectedFromThenOn(t *testing.T) {
 	}
 }
 
+// A rule that names the machine's address opens its own ports there, and not
+// those of another rule.
+func TestARuleForOnePortOpensNoOtherOfAnAddressThatBecomesTheMachines(t *testing.T) {
+	t.Parallel()
+	var now []net.Addr
+	var dialled []string
+	o, err := New(driver.Network{Egress: []driver.Rule{
+		{Prefix: netip.MustParsePrefix("203.0.113.5/32"), Ports: []uint16{22}},
+		{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Ports: []uint16{443}},
+		{Host: "a.example.com", Ports: []uint16{22, 443}},
+	}}, Options{
+		addrs: func() ([]net.Addr, error) { return now, nil },
+		Lookup: func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("203.0.113.5")}, nil
+		},
+		Dial: func(_ context.Context, to netip.AddrPort) (net.Conn, error) {
+			dialled = append(dialled, to.String())
+			return nil, errors.New("a test")
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		own  []net.Addr
+		want []string
+	}{
+		{nil, []string{"203.0.113.5:443", "203.0.113.5:22", "203.0.113.5:443", "203.0.113.5:22"}},
+		{[]net.Addr{&net.IPNet{IP: net.ParseIP("203.0.113.5").To4(), Mask: net.CIDRMask(32, 32)}}, []string{"203.0.113.5:22", "203.0.113.5:22"}},
+	} {
+		now, dialled = c.own, nil
+		for _, to := range []string{"203.0.113.5:443", "203.0.113.5:22", "a.example.com:443", "a.example.com:22"} {
+			if status, _ := speak(t, o, connect(to)); status != 502 {
+				t.Errorf("%s: %d", to, status)
+			}
+		}
+		if diff := cmp.Diff(c.want, dialled); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 func TestAMachineThatCannotBeKnownIsNotGuessedAt(t *testing.T) {
 	t.Parallel()
 	for name, addrs := range map[string]func() ([]net.Addr, error){

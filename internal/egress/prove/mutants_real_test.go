@@ -78,7 +78,7 @@ var (
 		{gateway + "proxy.go", "if d := p.policy.Decide(egress.Request{Host: to.host, Addr: a, Port: to.port}); !d.Allowed {", "if d := p.policy.Decide(egress.Request{Host: to.host, Addr: a, Port: to.port}); false {"},
 	}
 	// Where an address has become the machine's own is looked at again.
-	anyDial   = edit{"../outlet/outlet.go", "case !now.Answer(to.Addr()):", "case false && now == nil:"}
+	anyDial   = edit{"../outlet/outlet.go", "case !now.Reach(to):", "case false && now == nil:"}
 	anyInside = edit{gateway + "proxy.go", "if err == nil && !o.to.same(h.to, h.to.port) {", "if false {"}
 )
 
