@@ -13,7 +13,7 @@ import (
 )
 
 // Within is how long an attempt may take.
-const Within = 4 * time.Second
+const Within = 8 * time.Second
 
 // Main is the program: "try NAME ENV", "agent" or "canary WORLD".
 func Main(args []string) int {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -184,15 +186,38 @@ func smuggle(headers string) attempt {
 	})
 }
 
-// settled tries again while the link's own IPv6 address is being looked for
-// twice, as it is in the first seconds of an interface.
+// settled waits for the link's own IPv6 addresses, which are looked for twice in
+// the first seconds of an interface: until then nothing is sent from them, or
+// from another one that gets no answer. Where there is none it waits for nothing.
 func settled(f attempt) attempt {
 	return func(t *try) (string, error) {
-		for end := time.Now().Add(2 * patience); ; time.Sleep(patience / 12) {
-			said, err := f(t)
-			if !errors.Is(err, unix.EADDRNOTAVAIL) || time.Now().After(end) {
+		for end := time.Now().Add(settling); ; time.Sleep(patience / 12) {
+			if late := time.Now().After(end); tentative() && !late {
+				continue
+			} else if said, err := f(t); !errors.Is(err, unix.EADDRNOTAVAIL) || late {
 				return said, err
 			}
 		}
 	}
+}
+
+// settling is more than the kernel takes: a delay of up to a second, and one
+// second for an answer, for the address of the link and then for the other.
+const settling = 5 * time.Second
+
+// tentative reports whether an address is still being looked for.
+func tentative() bool {
+	b, err := os.ReadFile("/proc/net/if_inet6") // address, index, length, scope, flags, name
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 6 {
+			flags, err := strconv.ParseUint(f[4], 16, 32)
+			if err == nil && flags&unix.IFA_F_TENTATIVE != 0 && flags&unix.IFA_F_DADFAILED == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
