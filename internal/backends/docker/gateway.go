@@ -25,10 +25,6 @@ const (
 	gatewayMemory = 512 << 20
 	gatewayHeap   = "GOMEMLIMIT=400MiB"
 
-	// gatewayFiles has room for the two ends of as many, and to spare. What a
-	// container may open else is what its engine may.
-	gatewayFiles = 24 << 10
-
 	// labelSet is the same on a sandbox, its gateway and their networks.
 	labelSet = driver.LabelPrefix + "set"
 )
@@ -120,7 +116,7 @@ func (o order) gatewayOptions(w *way, args []string) client.ContainerCreateOptio
 			CgroupnsMode:   container.CgroupnsModePrivate,
 			Init:           &no,
 			Resources: container.Resources{Memory: gatewayMemory, MemorySwap: gatewayMemory, CPUPeriod: cpuPeriod, CPUQuota: cpuPeriod, PidsLimit: &pids,
-				OomKillDisable: &no, Ulimits: []*units.Ulimit{{Name: "core"}, {Name: "nofile", Soft: gatewayFiles, Hard: gatewayFiles}}},
+				OomKillDisable: &no, Ulimits: []*units.Ulimit{{Name: "core"}}},
 		},
 		NetworkingConfig: &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{
 			w.inside: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: nth(w.cfg.Inside, 2)}}}},
