@@ -108,6 +108,8 @@ start() {
 	echo '{"runtimes":{"runsc":{"path":"'"$runsc"'","runtimeArgs":["--platform=systrap","--oci-seccomp"]}}}' >"$dir/daemon.json"
 	ip netns add "$netns"
 	nsenter --net="/run/netns/$netns" ip link set lo up
+	# As most distributions have it; mode transparent needs it.
+	nsenter --net="/run/netns/$netns" sh -c 'echo 2 >/proc/sys/net/ipv4/conf/all/rp_filter'
 	choose_iptables
 	say "starting private Docker $name"
 	# nsenter, not `ip netns exec`: the latter hides /sys/fs/cgroup. The tmpfs

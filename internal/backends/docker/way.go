@@ -76,6 +76,9 @@ func (b *Backend) buildWay(ctx context.Context, cli *client.Client, o order, w *
 	if err != nil {
 		return slow(err)
 	}
+	if around.host.Lax {
+		return slow(errLax)
+	}
 	w.ipv6 = around.host.IPv6
 	w.cfg = boot.Config{Rules: o.spec.Network.Egress, Protect: around.protect, Upstream: b.upstream(around.host), UID: newUID(), Owned: !o.spec.Detached,
 		Uplink: w.cfg.Uplink, Router: router, Lifetime: o.expires.Sub(o.created) + greetLimit}
@@ -245,3 +248,9 @@ func (b *Backend) createNetwork(ctx context.Context, cli *client.Client, n netwo
 		}
 	}
 }
+
+// errLax refuses a host whose own programs a sandbox could send to: on the
+// bridge, where the host has no address, it would still take in what is sent to
+// everybody.
+var errLax = &driver.Error{Code: driver.CodeUnsupported, Field: "network.mode", Hint: `on the engine's host: sysctl -w net.ipv4.conf.all.rp_filter=2, and the same in /etc/sysctl.d; or set mode to "proxy"`,
+	Err: errors.New("the engine's host takes in what a sandbox sends to everybody on its network, since net.ipv4.conf.all.rp_filter and …default.rp_filter are 0")}

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"strings"
 
@@ -99,7 +100,8 @@ var attempts = map[string]attempt{
 	"udp-fragmented": datagram(own, 9999, func(s string) []byte { return []byte(strings.Repeat(s, 200)) }),
 	"udp-to-cidr":    datagram(func(t *try) netip.Addr { return t.CIDR }, OpenPort, nil),
 	"udp-to-host":    datagram(func(t *try) netip.Addr { return t.Allowed }, 443, quic),
-	"udp-broadcast":  shouted("255.255.255.255:9999"),
+	// The engine's host is on the link too, and has a port of its own.
+	"udp-broadcast":  shouted("255.255.255.255:9999", fmt.Sprint("255.255.255.255:", HostPort), fmt.Sprint("224.0.0.1:", HostPort)),
 	"udp-mdns":       shouted("224.0.0.251:5353"),
 	"udp-ssdp":       shouted("239.255.255.250:1900"),
 	"icmp-echo":      socketed(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, ping(own)),

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -29,16 +30,19 @@ func own(t *try) netip.Addr  { return t.Denied }
 func own6(t *try) netip.Addr { return t.Denied6 }
 
 // shouted sends to everybody on the link.
-func shouted(to string) attempt {
+func shouted(to ...string) attempt {
 	return func(t *try) (string, error) {
-		at := netip.MustParseAddrPort(to)
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {
 			return "", err
 		}
 		defer unix.Close(fd)
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1)
-		return "sent", unix.Sendto(fd, []byte(t.Sign), 0, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()})
+		for _, to := range to {
+			at := netip.MustParseAddrPort(to)
+			err = errors.Join(err, unix.Sendto(fd, []byte(t.Sign), 0, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}))
+		}
+		return "sent", err
 	}
 }
 

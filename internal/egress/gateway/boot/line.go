@@ -77,6 +77,7 @@ type Host struct {
 	Routes  []netip.Prefix `json:"routes"`  // IPv4 networks that it knows a way to, the default route left out
 	Servers []netip.Addr   `json:"servers"` // name servers
 	IPv6    bool           `json:"ipv6"`    // its kernel knows IPv6, so that it has to be turned off
+	Lax     bool           `json:"lax"`     // it takes in what comes from whoever on a new bridge (rp_filter is 0)
 }
 
 // HostArgs are the arguments of a program that says its Host, in the host's

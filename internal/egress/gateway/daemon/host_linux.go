@@ -18,6 +18,10 @@ func host() (boot.Host, error) {
 	if _, err := os.Stat("/proc/sys/net/ipv6"); err == nil {
 		h.IPv6 = true
 	}
+	var err error
+	if h.Lax, err = lax(); err != nil {
+		return h, err
+	}
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
 		return h, err
@@ -31,6 +35,22 @@ func host() (boot.Host, error) {
 	}
 	h.Routes, err = kernel.Routes()
 	return h, err
+}
+
+// lax reports whether the host listens to senders that it knows no way to, on
+// an interface that is made next. The larger of the two settings counts, and
+// either other value drops what comes in by an interface without an address.
+func lax() (bool, error) {
+	for _, of := range []string{"all", "default"} {
+		b, err := os.ReadFile("/proc/sys/net/ipv4/conf/" + of + "/rp_filter")
+		if err != nil {
+			return false, err
+		}
+		if strings.TrimSpace(string(b)) != "0" {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // servers are those of resolv.conf.
