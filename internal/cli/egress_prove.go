@@ -29,7 +29,8 @@ taken from: what does not come through there is not applicable, and never closed
 What was made on the engine is removed.
 
 Exit codes: 0 all that can come through is closed and what is allowed came through,
-1 failed, 2 an attempt is open, a control is closed, or nothing could be shown.`,
+1 failed, 2 an attempt is open or could not be finished, a control is closed, or
+nothing could be shown. With --only, the same is said of the named attempts alone.`,
 		Example: `  sandboxio egress prove
   sandboxio egress prove --backend 'docker://?runtime=runsc' --mode transparent --json > evidence.json`,
 		Args: cobra.NoArgs,
@@ -46,7 +47,7 @@ Exit codes: 0 all that can come through is closed and what is allowed came throu
 	a.backendFlag(c)
 	a.jsonFlag(c)
 	c.Flags().StringSliceVar(&modes, "mode", nil, "what to prove: deny, transparent, proxy (default: all)")
-	c.Flags().StringSliceVar(&o.Only, "only", nil, "names of attempts (default: all)")
+	c.Flags().StringSliceVar(&o.Only, "only", nil, "names of attempts, of which alone something is shown (default: all)")
 	c.Flags().StringVar(&o.Probe, "probe", "", "path of sandboxio-probe for the engine's architecture (default: beside this program)")
 	c.Flags().StringVar(&o.Image, "image", "", "the sandbox's image (default: one with nothing in it)")
 	return c

@@ -63,7 +63,7 @@ var attempts = map[string]attempt{
 	"tcp-high":       direct(8443),
 	"proxy-env":      steered,
 	"tcp-mapped": socketed(unix.AF_INET6, unix.SOCK_STREAM, 0, func(fd int, t *try) error {
-		if err := unix.Connect(fd, &unix.SockaddrInet6{Port: 8443, Addr: netip.AddrFrom16(t.Denied.As16()).As16()}); err != nil {
+		if err := connect(fd, &unix.SockaddrInet6{Port: 8443, Addr: netip.AddrFrom16(t.Denied.As16()).As16()}); err != nil {
 			return err
 		}
 		_, err := unix.Write(fd, []byte(t.Sign))

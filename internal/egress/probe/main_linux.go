@@ -50,13 +50,14 @@ func Main(args []string) int {
 			if err != nil {
 				r.Said, r.Failed = err.Error(), true
 			}
+			r.Unfinished = ctx.Err() != nil
 			done <- r
 		}()
 		select {
 		case r := <-done:
 			return print(r)
 		case <-ctx.Done():
-			return print(Result{Attempt: args[1], Said: "no end within " + Within.String(), Failed: true})
+			return print(Result{Attempt: args[1], Said: "no end within " + Within.String(), Failed: true, Unfinished: true})
 		}
 	}
 	fmt.Fprintln(os.Stderr, "sandboxio egress prove starts this program")
@@ -92,22 +93,33 @@ func agent() error {
 }
 
 func (o Order) carryOut() Result {
-	r := Result{Attempt: o.Attempt, Failed: true}
 	env, err := json.Marshal(o.Env)
 	if err != nil {
-		r.Said = err.Error()
-		return r
+		return o.unfinished(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*Within)
 	defer cancel()
 	text, err := exec.CommandContext(ctx, "/proc/self/exe", "try", o.Attempt, string(env)).Output()
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
 	if err != nil {
-		r.Said = err.Error()
+		return o.unfinished(err)
+	}
+	return o.result(text)
+}
+
+// result reads what a process says of an attempt.
+func (o Order) result(text []byte) Result {
+	var r Result
+	if err := json.Unmarshal(text, &r); err != nil {
+		return o.unfinished(err)
+	}
+	if r.Attempt != o.Attempt {
+		return o.unfinished(fmt.Errorf("it tells of %q", r.Attempt))
 	}
 	return r
+}
+
+func (o Order) unfinished(err error) Result {
+	return Result{Attempt: o.Attempt, Said: err.Error(), Failed: true, Unfinished: true}
 }
 
 func print(r Result) int {

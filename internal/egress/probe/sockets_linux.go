@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -95,9 +96,41 @@ func (t *try) at(port int) *unix.SockaddrInet4 {
 	return &unix.SockaddrInet4{Port: port, Addr: t.Denied.As4()}
 }
 
+// connect waits no longer than others do, on kernels too that do not heed
+// SO_SNDTIMEO here, as gVisor's.
+func connect(fd int, to unix.Sockaddr) error {
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return err
+	}
+	err := unix.Connect(fd, to)
+	for end := time.Now().Add(patience); err == unix.EINPROGRESS || err == unix.EINTR; {
+		left := time.Until(end)
+		if left <= 0 {
+			return unix.ETIMEDOUT
+		}
+		n, perr := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(left.Milliseconds())+1)
+		switch {
+		case perr != nil && perr != unix.EINTR:
+			return perr
+		case n == 1:
+			code, gerr := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
+			if err = gerr; err == nil && code != 0 {
+				err = unix.Errno(code)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return unix.SetNonblock(fd, false)
+}
+
 // finish connects to the attempt's own address and says the sign.
 func finish(fd int, t *try) error {
-	if err := unix.Connect(fd, t.at(8443)); err != nil {
+	if err := connect(fd, t.at(8443)); err != nil {
 		return err
 	}
 	_, err := unix.Write(fd, []byte(t.Sign))
@@ -291,7 +324,9 @@ func written(file string, line func(*try) string, then attempt) attempt {
 
 // asked resolves as every program does.
 func asked(t *try) (string, error) {
+	ctx, cancel := context.WithTimeout(t, 2*patience)
+	defer cancel()
 	r := net.Resolver{PreferGo: true}
-	addrs, err := r.LookupHost(t, t.evil())
+	addrs, err := r.LookupHost(ctx, t.evil())
 	return strings.Join(addrs, " "), err
 }

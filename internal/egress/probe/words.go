@@ -66,6 +66,10 @@ type Result struct {
 	Attempt string `json:"attempt"`
 	Said    string `json:"said"` // for people
 	Failed  bool   `json:"failed"`
+
+	// Unfinished says that the attempt was not made, or was cut short: what did
+	// not come is then no sign that anything stopped it.
+	Unfinished bool `json:"unfinished,omitempty"`
 }
 
 // Event is something that came to a canary.

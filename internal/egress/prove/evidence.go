@@ -3,6 +3,8 @@ package prove
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,6 +16,7 @@ const (
 	Closed        Outcome = "closed"
 	Open          Outcome = "open"
 	NotApplicable Outcome = "not applicable" // it was not shown that it can come through
+	NotTried      Outcome = "not tried"      // the probe did not get to finish it
 )
 
 // Schema of the evidence.
@@ -25,8 +28,9 @@ type Evidence struct {
 	At      time.Time `json:"at"`
 	Version string    `json:"version"`
 	Engine  Engine    `json:"engine"`
-	Image   string    `json:"image"` // of the sandbox, by digest
-	Probe   string    `json:"probe"` // digest of the program inside
+	Image   string    `json:"image"`          // of the sandbox, by digest
+	Probe   string    `json:"probe"`          // digest of the program inside
+	Only    []string  `json:"only,omitempty"` // attempts that were asked for; without, the whole catalogue
 	Modes   []Section `json:"modes"`
 	Limits  []string  `json:"limits"` // what is open by design
 }
@@ -62,7 +66,7 @@ type Finding struct {
 	Protection Protection `json:"protection,omitempty"`
 	Control    Outcome    `json:"control,omitempty"` // the same where nothing is enforced
 	Said       string     `json:"said,omitempty"`    // by the probe; no part of the verdict
-	Why        string     `json:"why,omitempty"`     // it is not applicable
+	Why        string     `json:"why,omitempty"`     // it is not applicable, or not tried
 	Seen       []string   `json:"seen,omitempty"`    // by the canaries
 }
 
@@ -88,7 +92,8 @@ func (r Section) Count(o Outcome) int {
 // enough attempts that can fail make a proof, of a whole catalogue.
 const enough = 60
 
-// Problems lists what keeps the evidence from being a proof.
+// Problems lists what keeps the evidence from being a proof: of the catalogue,
+// or of no more than the attempts in Only.
 func (e Evidence) Problems() []string {
 	var out []string
 	for _, r := range e.Modes {
@@ -100,8 +105,20 @@ func (e Evidence) Problems() []string {
 		for _, s := range r.Stray {
 			out = append(out, fmt.Sprintf("%s: nobody's: %s", r.Mode, s))
 		}
-		if n := r.Count(Closed) + r.Count(Open); n < enough && n < len(r.Attempts) {
+		switch n := r.Count(Closed) + r.Count(Open); {
+		case len(r.Attempts) == 0:
+			out = append(out, fmt.Sprintf("%s: nothing was tried", r.Mode))
+		case len(e.Only) == 0 && n < enough:
 			out = append(out, fmt.Sprintf("%s: only %d attempts can fail here, and %d are needed", r.Mode, n, enough))
+		case len(e.Only) > 0 && n < len(r.Attempts):
+			out = append(out, fmt.Sprintf("%s: only %d of the %d attempts that were asked for can fail here", r.Mode, n, len(r.Attempts)))
+		}
+	}
+	for _, name := range e.Only {
+		if !slices.ContainsFunc(e.Modes, func(r Section) bool {
+			return slices.ContainsFunc(r.Attempts, func(f Finding) bool { return f.Name == name })
+		}) {
+			out = append(out, fmt.Sprintf("%s was not tried: it is for another mode", name))
 		}
 	}
 	if len(e.Modes) == 0 {
@@ -113,6 +130,9 @@ func (e Evidence) Problems() []string {
 // Text writes a table for people.
 func (e Evidence) Text(w io.Writer) {
 	fmt.Fprintf(w, "engine   %s, kernel %s\nruntime  %s %s\nimage    %s\nprobe    %s\n", e.Engine.Version, e.Engine.Kernel, e.Engine.Runtime, e.Engine.RuntimeVersion, e.Image, e.Probe)
+	if len(e.Only) > 0 {
+		fmt.Fprintf(w, "partial  no proof but of %s\n", strings.Join(e.Only, ", "))
+	}
 	for _, r := range e.Modes {
 		fmt.Fprintf(w, "\nmode %s, profile %s, isolation %s (%s)\n  %s\n  policy %s\n", r.Mode, r.Profile, r.Isolation, r.Evidence, r.Network, r.Digest)
 		for _, rule := range r.Policy {
@@ -143,7 +163,7 @@ func (e Evidence) Text(w io.Writer) {
 		for _, s := range r.Stray {
 			fmt.Fprintf(w, "  FAIL  nobody's: %s\n", s)
 		}
-		fmt.Fprintf(w, "  %s: %d closed, %d open, %d not applicable; %d controls\n", r.Mode, r.Count(Closed), r.Count(Open), r.Count(NotApplicable), len(r.Controls))
+		fmt.Fprintf(w, "  %s: %d closed, %d open, %d not applicable, %d not tried; %d controls\n", r.Mode, r.Count(Closed), r.Count(Open), r.Count(NotApplicable), r.Count(NotTried), len(r.Controls))
 	}
 	fmt.Fprintln(w, "\nopen by design, and not tried:")
 	for _, l := range e.Limits {

@@ -53,7 +53,7 @@ func (p *prover) unprotected(ctx context.Context, m Mode, all []*trial, h contai
 		}
 		return e
 	}
-	_, err = p.attempt(ctx, all, t.conn.Conn, t.lines, set)
+	said, err := p.attempt(ctx, all, t.conn.Conn, t.lines, set)
 	// What it sent last is counted, and nothing of it later.
 	if err = errors.Join(err, t.end(ctx, p)); err != nil {
 		return err
@@ -63,9 +63,13 @@ func (p *prover) unprotected(ctx context.Context, m Mode, all []*trial, h contai
 	}
 	seen, _ := sort(p.witness.take(), all)
 	for _, t := range all {
-		t.Control = NotApplicable
-		if len(seen[t]) > 0 {
+		switch {
+		case len(seen[t]) > 0:
 			t.Control = Open
+		case said[t.Name].Unfinished:
+			t.Control = NotTried
+		default:
+			t.Control = NotApplicable
 		}
 	}
 	return nil
@@ -129,7 +133,7 @@ func (p *prover) protected(ctx context.Context, m Mode, n driver.Network, all []
 	}
 	seen, rest := sort(p.witness.take(), all)
 	for _, t := range all {
-		t.Said, t.Seen = said[t.Name].Said, seen[t]
+		t.Said, t.unfinished, t.Seen = said[t.Name].Said, said[t.Name].Unfinished, seen[t]
 	}
 	r.Stray = []string{}
 	for _, e := range rest {

@@ -1,6 +1,8 @@
 package prove
 
 import (
+	"encoding/json"
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -78,6 +80,7 @@ func TestWhatAnAttemptCountsFor(t *testing.T) {
 		want    Outcome
 	}{
 		"nothing came, and could have":                       {"tcp-ssh", Open, nil, Closed},
+		"nothing came that was tried where nothing holds":    {"tcp-ssh", NotTried, nil, NotTried},
 		"something came":                                     {"tcp-ssh", Open, []string{"it"}, Open},
 		"nothing came, and never does":                       {"tcp-ssh", NotApplicable, nil, NotApplicable},
 		"no test has shown that it can":                      {"tcp-smtp", Open, nil, NotApplicable},
@@ -87,9 +90,74 @@ func TestWhatAnAttemptCountsFor(t *testing.T) {
 		tr := &trial{attempt: Attempt{Name: c.attempt}}
 		tr.Name, tr.Control, tr.Seen = c.attempt, c.control, c.seen
 		p.judge(Deny, tr)
-		if tr.Outcome != c.want || (tr.Why != "") != (c.want == NotApplicable) {
+		if tr.Outcome != c.want || (tr.Why != "") != (c.want == NotApplicable || c.want == NotTried) {
 			t.Errorf("%s: %s (%s), want %s", name, tr.Outcome, tr.Why, c.want)
 		}
+	}
+}
+
+func TestWhatTheProbeDidNotFinishIsNotTried(t *testing.T) {
+	t.Parallel()
+	p := testWorld()
+	p.shown = shown{Deny: {"tcp-ssh": "no other way"}}
+	for name, c := range map[string]struct {
+		unfinished, control bool
+		seen                []string
+		want                Outcome
+	}{
+		"an attempt":                         {true, false, nil, NotTried},
+		"one that failed, as it should":      {false, false, nil, Closed},
+		"one that came before it was killed": {true, false, []string{"it"}, Open},
+		"a control":                          {true, true, nil, NotTried},
+		"a control that failed":              {false, true, nil, Closed},
+		"a control that came":                {true, true, []string{"it"}, Open},
+	} {
+		tr := &trial{attempt: Attempt{Name: "tcp-ssh"}, unfinished: c.unfinished, control: c.control}
+		tr.Name, tr.Control, tr.Seen, tr.Expected = "tcp-ssh", Open, c.seen, Closed
+		p.judge(Deny, tr)
+		if tr.Outcome != c.want {
+			t.Errorf("%s: %s (%s), want %s", name, tr.Outcome, tr.Why, c.want)
+		}
+		e := Evidence{Only: []string{"tcp-ssh"}, Modes: []Section{{Mode: Deny, Attempts: []Finding{tr.Finding}}}}
+		if got := e.Problems(); (len(got) == 0) != (c.want == Closed) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestAnAttemptThatThereIsNotIsRefused(t *testing.T) {
+	t.Parallel()
+	_, err := Run(t.Context(), Options{Only: []string{"tcp-ssh", "udp-qick"}})
+	var e *driver.Error
+	if !errors.As(err, &e) || e.Code != driver.CodeInvalid || e.Field != "only" || !strings.Contains(e.Hint, "udp-quic") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAPartialRunIsNoProofOfMore(t *testing.T) {
+	t.Parallel()
+	closed := func(name string) Finding { return Finding{Name: name, Outcome: Closed, Expected: Closed} }
+	e := Evidence{Only: []string{"tcp-ssh", "proxy-nul"}, Modes: []Section{{Mode: Deny, Attempts: []Finding{closed("tcp-ssh")}}}}
+	if got := strings.Join(e.Problems(), "; "); got != "proxy-nul was not tried: it is for another mode" {
+		t.Errorf("%q", got)
+	}
+	e.Only = e.Only[:1]
+	if got := e.Problems(); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+	var b strings.Builder
+	e.Text(&b)
+	text, err := json.Marshal(e)
+	if err != nil || !strings.Contains(b.String(), "no proof but of tcp-ssh") || !strings.Contains(string(text), `"only":["tcp-ssh"]`) {
+		t.Errorf("%v: %s\n%s", err, b.String(), text)
+	}
+	e.Modes = append(e.Modes, Section{Mode: Proxy})
+	if got := strings.Join(e.Problems(), "; "); got != "proxy: nothing was tried" {
+		t.Errorf("%q", got)
+	}
+	e.Modes[1].Attempts = []Finding{closed("tcp-ssh"), {Name: "x", Outcome: NotApplicable, Expected: Closed}}
+	if got := strings.Join(e.Problems(), "; "); got != "proxy: only 1 of the 2 attempts that were asked for can fail here" {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -115,7 +183,9 @@ func TestWhatIsNoProof(t *testing.T) {
 		"a closed control":  {[]Section{with(func(s *Section) { s.Controls = []Finding{{Name: "c", Outcome: Closed, Expected: Open}} })}, "c is closed, expected open"},
 		"a stray":           {[]Section{with(func(s *Section) { s.Stray = []string{"udp to x"} })}, "nobody's: udp to x"},
 		"too few that fail": {[]Section{with(func(s *Section) { s.Attempts[0].Outcome = NotApplicable })}, "only 59 attempts can fail here"},
-		"few, as asked for": {[]Section{with(func(s *Section) { s.Attempts = s.Attempts[:2] })}, ""},
+		"few":               {[]Section{with(func(s *Section) { s.Attempts = s.Attempts[:2] })}, "only 2 attempts can fail here"},
+		"one not tried":     {[]Section{with(func(s *Section) { s.Attempts[3].Outcome = NotTried })}, "a is not tried, expected closed"},
+		"an empty mode":     {[]Section{{Mode: Proxy}}, "proxy: nothing was tried"},
 		"one beside others that cannot fail": {[]Section{with(func(s *Section) {
 			s.Attempts = append(s.Attempts, Finding{Outcome: NotApplicable, Expected: Closed})
 		})}, ""},

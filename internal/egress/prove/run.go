@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -80,6 +81,10 @@ func Run(ctx context.Context, o Options) (_ Evidence, err error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
+	if err := known(o.Only); err != nil {
+		return e, err
+	}
+	e.Only = o.Only
 	p := &prover{Options: o}
 	if p.program, err = os.ReadFile(o.Probe); err != nil {
 		return e, driver.Invalid("probe", err.Error(), "make build, or name the sandboxio-probe of this release with --probe")
@@ -119,6 +124,44 @@ func Run(ctx context.Context, o Options) (_ Evidence, err error) {
 	return e, nil
 }
 
+// known refuses names that are no attempt's: what is not tried must not look as
+// if it were closed.
+func known(only []string) error {
+	var all []string
+	for _, a := range Catalogue() {
+		all = append(all, a.Name)
+	}
+	for _, name := range only {
+		if slices.Contains(all, name) {
+			continue
+		}
+		slices.SortStableFunc(all, func(a, b string) int { return distance(name, a) - distance(name, b) })
+		return driver.Invalid("only", fmt.Sprintf("%q is no attempt", name), "the nearest are "+strings.Join(all[:3], ", "))
+	}
+	return nil
+}
+
+// distance is how many letters have to be changed, added or left out.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
 // engine connects, and says what there is.
 func (p *prover) engine(ctx context.Context, b driver.Backend) (Engine, error) {
 	p.info = b.Info()
@@ -153,6 +196,8 @@ type trial struct {
 	sign    string // that is looked for
 	env     probe.Env
 	control bool
+
+	unfinished bool // in the sandbox
 }
 
 // trials of a mode, each with a sign and an address of its own.
@@ -243,10 +288,13 @@ func (p *prover) judge(m Mode, t *trial) {
 	if by := p.shown[m][t.Name]; by != "" && !t.control {
 		t.Protection = by
 	}
-	if t.control || t.Outcome == Open { // what came through needs no control
-		return
-	}
 	switch {
+	case t.Outcome == Open: // what came through needs no control
+	case t.unfinished:
+		t.Outcome, t.Why = NotTried, "the probe did not get to finish it"
+	case t.control:
+	case t.Control == NotTried:
+		t.Outcome, t.Why = NotTried, "the probe did not get to finish it where nothing is enforced"
 	case t.Control != Open:
 		t.Outcome, t.Why = NotApplicable, "it does not come through here where nothing is enforced either"
 	case p.shown[m][t.Name] == "":
