@@ -149,31 +149,13 @@ var network = []Check{
 		return t.alive()
 	})},
 	{Name: "network: the host's own loopback is not the sandbox's", Control: true, Func: inside(func(t *trial, s driver.Sandbox) (err error) {
-		l, err := (&net.ListenConfig{}).Listen(t, "tcp", "127.0.0.1:0")
+		at, alive, end, err := t.listener()
 		if err != nil {
 			return err
 		}
-		served := make(chan struct{})
-		go func() {
-			defer close(served)
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				_, werr := c.Write([]byte("alive\n"))
-				_ = errors.Join(werr, c.Close())
-			}
-		}()
-		defer func() { err = errors.Join(err, l.Close()); <-served }()
-		alive := func() error { // the proof can fail: from here it is reached
-			c, err := (&net.Dialer{}).DialContext(t, "tcp", l.Addr().String())
-			if err != nil {
-				return fmt.Errorf("the listener is dead, so nothing can be proved: %w", err)
-			}
-			return c.Close()
-		}
-		return errors.Join(alive(), t.wants(s, l.Addr().String(), false), alive())
+		defer func() { err = errors.Join(err, end()) }()
+		// The proof can fail: from here it is reached.
+		return errors.Join(alive(), t.wants(s, at.String(), false), alive())
 	})},
 	{Name: "egress.cidr: a rule opens nothing to the neighbour", Capability: driver.CanEgressCIDR, Kind: Proof, Control: true, Func: with(func(t *trial) error {
 		if err := t.alive(); err != nil {

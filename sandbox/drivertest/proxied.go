@@ -19,6 +19,11 @@ func (t *trial) near() (at netip.AddrPort, alive func() error, end func() error,
 	if t.b.Info().Simulated {
 		return at, nil, nil, skip("the harness has no place near the owner, and nothing real would reach one")
 	}
+	return t.listener()
+}
+
+// listener serves on the loopback of this machine, as near does.
+func (t *trial) listener() (at netip.AddrPort, alive func() error, end func() error, err error) {
 	l, err := (&net.ListenConfig{}).Listen(t, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return at, nil, nil, err
