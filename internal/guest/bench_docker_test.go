@@ -5,6 +5,7 @@ package guest_test
 import (
 	"errors"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -76,31 +77,41 @@ func percentile(d []time.Duration, p int) time.Duration {
 // benchBytes go through a stream in one round.
 const benchBytes = 64 << 20
 
-// rawStream reads the same bytes from a container's attached stdout, taking
-// the engine's frames apart as ours does.
-func rawStream(b *testing.B) time.Duration {
+// rawAttach is a container's attached stream, with nothing of ours in between.
+// Both end with the round.
+func rawAttach(b *testing.B, script string) (net.Conn, func()) {
 	b.Helper()
-	cfg := &container.Config{Image: image, Entrypoint: []string{"sh", "-c", "read go; exec head -c " + strconv.Itoa(benchBytes) + " /dev/zero"}, OpenStdin: true, StdinOnce: true,
+	cfg := &container.Config{Image: image, Entrypoint: []string{"sh", "-c", script}, OpenStdin: true, StdinOnce: true,
 		Labels: map[string]string{"sandboxio-test": os.Getenv("SANDBOXIO_TEST_RUN")}}
 	made, err := engine.ContainerCreate(b.Context(), client.ContainerCreateOptions{Config: cfg, HostConfig: &container.HostConfig{NetworkMode: "none", LogConfig: container.LogConfig{Type: "none"}}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	box := &box{t: b, id: made.ID}
-	defer box.remove()
 	res, err := engine.ContainerAttach(b.Context(), made.ID, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true})
+	if err == nil {
+		if _, err = engine.ContainerStart(b.Context(), made.ID, client.ContainerStartOptions{}); err != nil {
+			res.Close()
+		}
+	}
 	if err != nil {
+		box.remove()
 		b.Fatal(err)
 	}
-	defer res.Close()
-	if _, err := engine.ContainerStart(b.Context(), made.ID, client.ContainerStartOptions{}); err != nil {
-		b.Fatal(err)
-	}
+	return res.Conn, func() { res.Close(); box.remove() }
+}
+
+// rawStream reads the same bytes from a container's attached stdout, taking
+// the engine's frames apart as ours does.
+func rawStream(b *testing.B) time.Duration {
+	b.Helper()
+	conn, end := rawAttach(b, "read go; exec head -c "+strconv.Itoa(benchBytes)+" /dev/zero")
+	defer end()
 	start := time.Now()
-	if _, err := io.WriteString(res.Conn, "\n"); err != nil {
+	if _, err := io.WriteString(conn, "\n"); err != nil {
 		b.Fatal(err)
 	}
-	if n, err := io.Copy(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{attach(res.Conn)}); n != benchBytes || err != nil {
+	if n, err := io.Copy(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{attach(conn)}); n != benchBytes || err != nil {
 		b.Fatal(n, err)
 	}
 	return time.Since(start)

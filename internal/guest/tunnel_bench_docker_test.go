@@ -5,13 +5,9 @@ package guest_test
 import (
 	"context"
 	"io"
-	"os"
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/client"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -21,28 +17,14 @@ import (
 // that throws them away has read them all.
 func rawInput(b *testing.B) time.Duration {
 	b.Helper()
-	cfg := &container.Config{Image: image, Entrypoint: []string{"sh", "-c", "head -c " + strconv.Itoa(benchBytes) + " >/dev/null; echo done"}, OpenStdin: true, StdinOnce: true,
-		Labels: map[string]string{"sandboxio-test": os.Getenv("SANDBOXIO_TEST_RUN")}}
-	made, err := engine.ContainerCreate(b.Context(), client.ContainerCreateOptions{Config: cfg, HostConfig: &container.HostConfig{NetworkMode: "none", LogConfig: container.LogConfig{Type: "none"}}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	box := &box{t: b, id: made.ID}
-	defer box.remove()
-	res, err := engine.ContainerAttach(b.Context(), made.ID, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer res.Close()
-	if _, err := engine.ContainerStart(b.Context(), made.ID, client.ContainerStartOptions{}); err != nil {
-		b.Fatal(err)
-	}
+	conn, end := rawAttach(b, "head -c "+strconv.Itoa(benchBytes)+" >/dev/null; echo done")
+	defer end()
 	start := time.Now()
-	if _, err := io.Copy(res.Conn, struct{ io.Reader }{zeros(benchBytes)}); err != nil {
+	if _, err := io.Copy(conn, struct{ io.Reader }{zeros(benchBytes)}); err != nil {
 		b.Fatal(err)
 	}
 	var done [5]byte
-	if _, err := io.ReadFull(attach(res.Conn), done[:]); err != nil {
+	if _, err := io.ReadFull(attach(conn), done[:]); err != nil {
 		b.Fatal(err)
 	}
 	return time.Since(start)
