@@ -30,7 +30,17 @@ type Options struct {
 	Configure bool
 	Env       map[string]string
 	Lifetime  time.Duration
+
+	// Over says whether the sandbox has certainly ended. It is asked every
+	// second while the guest answers nothing: an engine may forget to end the
+	// connection to what it has removed, and a paused guest is as silent. Nil:
+	// the connection's own end is all that is waited for.
+	Over func(ctx context.Context) bool
 }
+
+// silence is after how long without an answer Over is asked, and how long it
+// may take.
+const silence = 3 * time.Second
 
 // Hello is what the guest said of itself when the connection was made.
 type Hello struct {
@@ -144,10 +154,15 @@ func muxConfig() *yamux.Config {
 }
 
 // live gives the guest a sign of life every second until the connection ends.
-// The guest gives a silent owner up; nobody here waits for its answers.
+// The guest gives a silent owner up; nobody here waits for its answers, but
+// while there are none, Over is asked whether there will ever be one.
 func (c *Client) live() {
 	const unanswered = 8
-	under := make(chan struct{}, unanswered)
+	under, asking := make(chan struct{}, unanswered), make(chan struct{}, 1)
+	var heard atomic.Int64 // when the last answer came
+	heard.Store(time.Now().UnixNano())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
@@ -158,8 +173,28 @@ func (c *Client) live() {
 		}
 		select {
 		case under <- struct{}{}:
-			c.task(func() { _, _ = c.mux.Ping(); <-under })
+			c.task(func() {
+				if _, err := c.mux.Ping(); err == nil {
+					heard.Store(time.Now().UnixNano())
+				}
+				<-under
+			})
 		default: // paused, it seems
+		}
+		if c.opts.Over == nil || time.Since(time.Unix(0, heard.Load())) < silence {
+			continue
+		}
+		select {
+		case asking <- struct{}{}:
+			c.task(func() {
+				ctx, cancel := context.WithTimeout(ctx, silence)
+				defer cancel()
+				if c.opts.Over(ctx) {
+					_ = c.mux.Close()
+				}
+				<-asking
+			})
+		default:
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -66,7 +67,7 @@ var abilities = []Check{
 }
 
 // sweeps puts a schedule over one of three sandboxes and waits for it.
-func sweeps(t *trial) (err error) {
+func sweeps(t *trial) error {
 	sched, ok := driver.As[driver.Scheduler](t.b)
 	if !ok {
 		return errors.New("it is no driver.Scheduler")
@@ -87,7 +88,7 @@ func sweeps(t *trial) (err error) {
 		made[spec.Token] = s
 	}
 	for name, s := range schedules {
-		defer func() { err = errors.Join(err, sched.DeleteSchedule(t, name)) }()
+		t.finally(func(ctx context.Context) error { return sched.DeleteSchedule(ctx, name) })
 		st, err := sched.PutSchedule(t, s)
 		if err != nil {
 			return err
@@ -115,6 +116,6 @@ func sweeps(t *trial) (err error) {
 			return fmt.Errorf("delete: %w", err)
 		}
 	}
-	_, err = sched.Schedule(t, covered.Token)
+	_, err := sched.Schedule(t, covered.Token)
 	return wantCode("finding what was deleted", err, driver.CodeNotFound)
 }

@@ -237,6 +237,10 @@ func greet(ctx context.Context, cli *client.Client, id string, conn *stream, opt
 			}
 		}
 	}()
+	opts.Over = func(ctx context.Context) bool {
+		res, err := cli.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+		return absent(err) || err == nil && res.Container.State != nil && !res.Container.State.Running
+	}
 	c, err := guest.Connect(ctx, conn, opts)
 	if err != nil && ctx.Err() == nil {
 		err = explain(err, ended, conn)
