@@ -82,7 +82,7 @@ func (d *denials) tell(ctx context.Context, sb driver.Sandbox, r *Record) {
 	r.Refused = max(0, total-d.total)
 	d.total = max(d.total, total)
 	slices.SortStableFunc(fresh, func(a, b Denial) int { return cmp.Compare(b.Count, a.Count) })
-	r.Denied = fresh[:min(len(fresh), maxDenied)]
+	r.Denied = driver.Foremost(fresh, maxDenied)
 }
 
 // plain makes a name that a program chose fit for a log and a terminal.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,31 @@ type denying struct {
 }
 
 func (d denying) Denied(context.Context) (driver.Denials, error) { return *d.d, nil }
+
+// However often names are asked for, an address that gives out credentials is
+// told.
+func TestARecordTellsAnAddressInAFloodOfNames(t *testing.T) {
+	t.Parallel()
+	b, _ := world(t)
+	var d driver.Denials
+	for i := range 100 {
+		d.Told = append(d.Told, driver.Denial{Host: fmt.Sprintf("x%d.example.com", i), Reason: "host", Count: 9})
+	}
+	d.Told = append(d.Told, driver.Denial{Host: "z.example.com", Addr: netip.MustParseAddr("169.254.169.254"), Port: 80, Reason: "host", Count: 1})
+	l := lying{b, func(ctx context.Context, s driver.Spec, b driver.Backend) (driver.Sandbox, error) {
+		sb, err := b.Create(ctx, s)
+		return denying{sb, &d}, err
+	}}
+	s := &sink{}
+	if _, err := sandbox.New(l, sandbox.Options{Unguarded: "a test", Sinks: []sandbox.Sink{s}}).Run(t.Context(), sandbox.Spec{}, sandbox.Cmd{Args: []string{"true"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range s.records {
+		if r.Op == "run" && (len(r.Denied) != 32 || r.Denied[31].Port != 80 || r.Denied[0].Count != 9) {
+			t.Errorf("%d kinds: %+v", len(r.Denied), r.Denied)
+		}
+	}
+}
 
 func TestARecordTellsTheMostFrequentKindsAndCountsAll(t *testing.T) {
 	t.Parallel()

@@ -45,16 +45,26 @@ func (d Denial) compare(other Denial) int {
 // from many goroutines.
 type Denials interface{ Deny(d Denial) }
 
-// Tally counts denials, and keeps the first MaxKinds different ones. Its zero
-// value is ready to use; it is safe for concurrent use.
+// Group is driver.Denial's.
+func (d Denial) Group() string { return d.Driver().Group() }
+
+// Tally counts denials, and keeps the first different ones of each Group. Its
+// zero value is ready to use; it is safe for concurrent use.
 type Tally struct {
 	mu    sync.Mutex
 	kinds map[kind]*Denial
+	of    map[string]int // how many kinds of each Group
 	other int
+	total int
 }
 
-// MaxKinds is how many different denials a Tally tells apart.
-const MaxKinds = 1024
+const (
+	// MaxKinds is how many different denials of one Group a Tally tells apart,
+	// of names and of public addresses.
+	MaxKinds = 1024
+	// MaxProtected is the same for every other Group.
+	MaxProtected = 128
+)
 
 // maxHost is how many bytes of a host are kept.
 const maxHost = 256
@@ -66,6 +76,14 @@ type kind struct {
 	reason Reason
 }
 
+// room is how many kinds of a group there may be.
+func room(group string) int {
+	if group == "name" || group == "address" {
+		return MaxKinds
+	}
+	return MaxProtected
+}
+
 // Deny counts d, with the count of 1 if it has none.
 func (t *Tally) Deny(d Denial) {
 	d.Host = d.Host[:min(len(d.Host), maxHost)]
@@ -73,19 +91,22 @@ func (t *Tally) Deny(d Denial) {
 	k := kind{d.Host, d.Addr, d.Port, d.Reason}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known, ok := t.kinds[k]
-	switch {
-	case ok:
+	t.total += d.Count
+	if known, ok := t.kinds[k]; ok {
 		known.Count += d.Count
 		known.Last = d.Last
-	case len(t.kinds) >= MaxKinds:
-		t.other += d.Count
-	default:
-		if t.kinds == nil {
-			t.kinds = map[kind]*Denial{}
-		}
-		t.kinds[k] = &d
+		return
 	}
+	group := d.Group()
+	if t.of[group] >= room(group) {
+		t.other += d.Count
+		return
+	}
+	if t.kinds == nil {
+		t.kinds, t.of = map[kind]*Denial{}, map[string]int{}
+	}
+	t.kinds[k] = &d
+	t.of[group]++
 }
 
 // Denied gives the denials that were told apart, in order of target, and how
@@ -98,4 +119,27 @@ func (t *Tally) Denied() (told []Denial, other int) {
 	}
 	slices.SortFunc(told, Denial.compare)
 	return told, t.other
+}
+
+// Foremost is Denied with at most n told apart, some of every Group: of each,
+// those that came first. How many more there were has the rest too.
+func (t *Tally) Foremost(n int) (told []Denial, other int) {
+	all, other := t.Denied()
+	for _, d := range all {
+		other += d.Count
+	}
+	slices.SortStableFunc(all, func(a, b Denial) int { return a.First.Compare(b.First) })
+	told = driver.Foremost(all, n)
+	for _, d := range told {
+		other -= d.Count
+	}
+	slices.SortFunc(told, Denial.compare)
+	return told, other
+}
+
+// Total is how much was denied.
+func (t *Tally) Total() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.total
 }

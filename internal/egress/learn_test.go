@@ -1,7 +1,9 @@
 package egress_test
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -114,6 +116,60 @@ func withoutOddReasons(in []egress.Denial) []egress.Denial {
 		in[i].Reason = egress.Malformed
 	}
 	return in
+}
+
+// A flood of one group of targets hides no other: neither in what is kept, nor
+// in what is told of it.
+func TestAFloodOfNamesHidesNoAddress(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(100, 0)
+	deny := func(tally *egress.Tally, d egress.Denial) {
+		at = at.Add(time.Millisecond)
+		d.First, d.Last = at, at
+		tally.Deny(d)
+	}
+	metadata := egress.Denial{Addr: netip.MustParseAddr("169.254.169.254"), Port: 80, Reason: egress.Protected}
+	for name, flood := range map[string]func(i int) egress.Denial{
+		"names": func(i int) egress.Denial {
+			return egress.Denial{Host: fmt.Sprintf("a%d.example", i), Reason: egress.Host}
+		},
+		"addresses": func(i int) egress.Denial {
+			return egress.Denial{Addr: netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 1}), Port: 443, Reason: egress.Address}
+		},
+		"private addresses": func(i int) egress.Denial {
+			return egress.Denial{Addr: netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 1}), Port: 443, Reason: egress.Protected}
+		},
+		"datagrams": func(i int) egress.Denial {
+			return egress.Denial{Addr: netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 1}), Port: 443, Reason: egress.NotTCP}
+		},
+		"the host's own": func(i int) egress.Denial {
+			return egress.Denial{Addr: netip.MustParseAddr("8.8.8.8"), Port: uint16(i + 1), Reason: egress.Protected}
+		},
+		"names at addresses": func(i int) egress.Denial {
+			return egress.Denial{Host: fmt.Sprintf("a%d.example", i), Addr: netip.MustParseAddr("10.0.0.1"), Reason: egress.Protected}
+		},
+	} {
+		var tally egress.Tally
+		const many = 20_000
+		for i := range many {
+			deny(&tally, flood(i))
+		}
+		deny(&tally, metadata)
+		is := func(d egress.Denial) bool { return d.Addr == metadata.Addr && d.Port == 80 }
+		all, other := tally.Denied()
+		if !slices.ContainsFunc(all, is) || len(all) > egress.MaxKinds+1 || len(all)+other != many+1 {
+			t.Errorf("after %s: %d kept and %d others, metadata among them: %v", name, len(all), other, slices.ContainsFunc(all, is))
+		}
+		for _, n := range []int{1, 8, 128} {
+			told, other := tally.Foremost(n)
+			if len(told) != n || len(told)+other != many+1 || !slices.ContainsFunc(told, is) {
+				t.Errorf("after %s, %d are told with %d others, metadata among them: %v", name, len(told), other, slices.ContainsFunc(told, is))
+			}
+		}
+		if tally.Total() != many+1 {
+			t.Errorf("%d in all", tally.Total())
+		}
+	}
 }
 
 // However much is attempted, a Tally stays small and counts all of it.

@@ -184,6 +184,9 @@ func (h *head) address(target string) error {
 		if h.to, err = parseAuthority(rest[:end]); err != nil {
 			return err
 		}
+		if h.to.port == 0 {
+			h.to.port = 80 // what the URL means, wherever it was sent
+		}
 		return h.agrees(hosts[0], 80)
 	}
 	return refuse(egress.BadHTTP, "the target is neither a path nor a URL of http")

@@ -30,7 +30,7 @@ func TestReadHead(t *testing.T) {
 		{name: "a body of known length", in: "POST / HTTP/1.1\r\n" + host + "Content-Length: 3\r\n\r\nabc", to: authority{host: "example.com"}},
 		{name: "a body in chunks", in: "POST / HTTP/1.1\r\n" + host + "Transfer-Encoding: Chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", to: authority{host: "example.com"}},
 		{name: "a URL that agrees with Host", in: "GET http://EXAMPLE.com:80/a?b HTTP/1.1\r\n" + host + "Proxy-Authorization: x\r\n\r\n", to: authority{host: "example.com", port: 80}, sent: "GET /a?b HTTP/1.1\r\n" + host + "\r\n"},
-		{name: "a URL without a path", in: "GET http://example.com?b HTTP/1.1\r\n" + host + "\r\n", to: authority{host: "example.com"}, sent: "GET /?b HTTP/1.1\r\n" + host + "\r\n"},
+		{name: "a URL without a path", in: "GET http://example.com?b HTTP/1.1\r\n" + host + "\r\n", to: authority{host: "example.com", port: 80}, sent: "GET /?b HTTP/1.1\r\n" + host + "\r\n"},
 		{name: "OPTIONS *", in: "OPTIONS * HTTP/1.1\r\n" + host + "\r\n", to: authority{host: "example.com"}},
 		{name: "HTTP/1.0", in: "GET / HTTP/1.0\r\n" + host + "Connection: keep-alive\r\n\r\n", to: authority{host: "example.com"}},
 		{name: "a URL that differs from Host (M32)", in: "GET http://example.com/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", want: egress.BadHTTP},

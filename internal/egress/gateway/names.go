@@ -26,7 +26,7 @@ type known struct {
 	done  chan struct{} // closed once the rest is there
 	addrs []netip.Addr
 	err   error
-	again bool // who asked was given up meanwhile, which says nothing of the name
+	again bool // it failed, and who asked had given up, which says nothing of the name
 	until time.Time
 }
 
@@ -95,7 +95,7 @@ func (n *names) ask(ctx context.Context, host string, k *known) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	k.addrs, k.err, k.again, k.until = found, err, ctx.Err() != nil, time.Now().Add(NameTTL)
+	k.addrs, k.err, k.again, k.until = found, err, err != nil && ctx.Err() != nil, time.Now().Add(NameTTL)
 	if err != nil && n.known[host] == k {
 		delete(n.known, host)
 	}

@@ -99,6 +99,26 @@ func TestWhoGivesUpTakesNobodyWithHim(t *testing.T) {
 	})
 }
 
+// An answer is an answer, also when who asked for it does not wait any more.
+func TestAnAnswerThatComesTooLateForItsAskerIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	n := newNames(func(ctx context.Context, _ string) ([]netip.Addr, error) {
+		<-ctx.Done()
+		asked++
+		return []netip.Addr{netip.MustParseAddr("203.0.113.1")}, nil
+	})
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _ = n.find(gone, "example.com")
+	// In a bubble of synctest, who spins would stop the clock that ends him.
+	within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if found, err := n.find(within, "example.com"); err != nil || len(found) != 1 || asked != 1 {
+		t.Errorf("%v, %v, asked %d times", found, err, asked)
+	}
+}
+
 func TestQuestionsAreRationedAndMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -135,6 +135,9 @@ func TestRouter(t *testing.T) {
 		{name: "TLS that ends in its hello", to: "203.0.113.1:443", words: hello("example.com")[:60], want: egress.BadTLS},
 		{name: "HTTP naming a denied host", to: "203.0.113.1:80", words: "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", want: egress.Host},
 		{name: "HTTP naming another port (M32)", to: "203.0.113.1:80", words: "GET / HTTP/1.1\r\nHost: example.com:443\r\n\r\n", want: egress.OtherHost},
+		{name: "a URL without a port means 80, wherever it is sent (M32)", to: "203.0.113.1:8080", words: "GET http://c.example/ HTTP/1.1\r\nHost: c.example:80\r\n\r\n", want: egress.OtherHost},
+		{name: "so does one without a port in Host (M32)", to: "203.0.113.1:8080", words: "GET http://c.example/ HTTP/1.1\r\nHost: c.example\r\n\r\n", want: egress.OtherHost},
+		{name: "a URL with the port", to: "203.0.113.1:8080", words: "GET http://c.example:8080/ HTTP/1.1\r\nHost: c.example:8080\r\n\r\n", sent: "GET / HTTP/1.1\r\nHost: c.example:8080\r\n\r\n"},
 		{name: "HTTP naming an address", to: "203.0.113.1:80", words: "GET / HTTP/1.1\r\nHost: 203.0.113.1\r\n\r\n", want: egress.Address},
 		{name: "HTTP naming another address", to: "203.0.113.1:80", words: "GET / HTTP/1.1\r\nHost: 203.0.113.7\r\n\r\n", want: egress.OtherHost},
 		{name: "a second Host on one connection", to: "203.0.113.1:80", words: get + "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", sent: get, want: egress.OtherHost},
@@ -160,7 +163,8 @@ func TestRouter(t *testing.T) {
 				pins.Pin("example.com", false, []netip.Addr{netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("169.254.169.254")}, MaxTTL, now)
 				pins.Pin("example.com", false, []netip.Addr{netip.MustParseAddr("203.0.113.9")}, MinTTL, now.Add(-MinTTL-Grace))
 				pins.Pin("b.example", false, []netip.Addr{netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("203.0.113.2")}, MaxTTL, now)
-				r := NewRouter(RouterOptions{Policy: policyOf(t, "example.com", "b.example"), Pins: &pins, Denials: &tally, Dial: f.dial})
+				pins.Pin("c.example", false, []netip.Addr{netip.MustParseAddr("203.0.113.1")}, MaxTTL, now)
+				r := NewRouter(RouterOptions{Policy: policyOf(t, "example.com", "b.example", "c.example:8080"), Pins: &pins, Denials: &tally, Dial: f.dial})
 				to := netip.MustParseAddrPort(c.to)
 				back := talk(func(ctx context.Context, conn net.Conn) { r.Serve(ctx, conn, to) }, []byte(c.words))
 				f.wg.Wait()

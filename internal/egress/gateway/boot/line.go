@@ -60,7 +60,7 @@ func (r Refused) Err() error {
 	return &driver.Error{Code: code, Field: r.Field, Hint: r.Hint, Err: fmt.Errorf("the gateway does not come up: %s", r.Text)}
 }
 
-// Denied is what was refused so far: the first kinds of it, and how many more
+// Denied is what was refused so far: the foremost kinds of it, and how many more
 // there were.
 type Denied struct {
 	Told  []egress.Denial `json:"told"`

@@ -17,41 +17,35 @@ type speaker struct {
 
 // say writes a line; one that nobody takes is lost, and so is what comes after.
 func (s *speaker) say(l boot.Line) {
-	for {
-		b, err := json.Marshal(l)
-		if err != nil {
-			return
-		}
-		if len(b) < boot.MaxDenied || l.Denied == nil || len(l.Denied.Told) == 0 {
-			s.mu.Lock()
-			_, _ = s.w.Write(append(b, '\n'))
-			s.mu.Unlock()
-			return
-		}
-		l.Denied = shorter(l.Denied, len(l.Denied.Told)/2)
+	b, err := json.Marshal(l)
+	if err != nil {
+		return
 	}
-}
-
-// shorter tells the first n kinds one by one, and counts the others together.
-func shorter(d *boot.Denied, n int) *boot.Denied {
-	out := &boot.Denied{Told: d.Told[:n], Other: d.Other}
-	for _, left := range d.Told[n:] {
-		out.Other += left.Count
-	}
-	return out
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = s.w.Write(append(b, '\n'))
 }
 
 // told is how much was told already.
 type told struct{ count int }
 
-// tell writes what was refused so far, if that has become more.
+// tell writes what was refused so far, if that has become more: as many kinds
+// one by one as a line holds, and how many others there were.
 func (t *told) tell(tally *egress.Tally, out *speaker) {
-	kinds, other := tally.Denied()
-	d := &boot.Denied{Told: kinds, Other: other}
-	count := shorter(d, 0).Other
+	count := tally.Total()
 	if count == t.count {
 		return
 	}
 	t.count = count
-	out.say(boot.Line{Denied: shorter(d, min(len(kinds), boot.MaxTold))})
+	out.say(boot.Line{Denied: denied(tally)})
+}
+
+func denied(tally *egress.Tally) *boot.Denied {
+	for n := boot.MaxTold; ; n /= 2 {
+		told, other := tally.Foremost(n)
+		d := &boot.Denied{Told: told, Other: other}
+		if b, err := json.Marshal(boot.Line{Denied: d}); n == 0 || err == nil && len(b) < boot.MaxDenied {
+			return d
+		}
+	}
 }
