@@ -65,3 +65,9 @@ func (r Reason) Text() string {
 	}
 	return string(r)
 }
+
+// Known reports whether it is one of the reasons that there are.
+func (r Reason) Known() bool {
+	_, ok := reasonTexts[r]
+	return ok
+}

@@ -18,7 +18,9 @@ import (
 )
 
 const (
-	gatewayPIDs = 128
+	// gatewayPIDs has room for the threads of a gateway and of its relays, of
+	// which there are most, 24, where a process may have few files open.
+	gatewayPIDs = 512
 
 	// gatewayMemory has room for ten thousand connections at 32 KiB each. One
 	// that reaches it is killed, and there is no network then.

@@ -3,24 +3,19 @@ package gateway
 import (
 	"bufio"
 	"io"
-	"net"
 )
 
-// bulk is how much a connection carries before it is given what only a busy
-// one needs: on Linux, a pipe in the kernel through which bytes go from one
-// socket to the other without being copied. Pipes are descriptors, of which
-// there are few; most connections say little, and are silent for long.
-const bulk = 256 << 10
+const (
+	// bulk is how much a connection carries before it is given what only a busy
+	// one needs: on Linux, a pipe in the kernel through which bytes go from one
+	// socket to the other without being copied, lent for as long as there is
+	// something to carry. Most connections say little, and are silent for long.
+	bulk = 256 << 10
 
-// pour copies from src to dst until src ends. While src is silent it holds no
-// memory and no descriptor, where the system can wait without.
-func pour(dst io.Writer, src net.Conn) error {
-	err := sip(dst, src)
-	if err == errBulk { //nolint:errorlint // it is ours alone
-		_, err = io.Copy(dst, src)
-	}
-	return err
-}
+	// MaxPipes is how many pipes a process has at a time, each of two
+	// descriptors; who gets none copies.
+	MaxPipes = 64
+)
 
 // drain writes what r has read ahead.
 func drain(dst io.Writer, r *bufio.Reader) error {

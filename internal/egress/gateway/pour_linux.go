@@ -4,57 +4,86 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 	"syscall"
 )
 
-var errBulk = errors.New("it is worth a pipe")
+// pour copies from src to dst until src ends. While src is silent it holds no
+// memory and no descriptor, if it is a socket.
+func pour(dst io.Writer, src net.Conn) error {
+	from, to := rawOf(src), rawOf(dst)
+	if from == nil {
+		_, err := io.Copy(dst, src)
+		return err
+	}
+	var v vessel
+	var n int
+	var failed error
+	passed := 0
+	fill := func(fd uintptr) bool {
+		v = lend(to != nil && passed >= bulk)
+		n, failed = v.fill(int(fd))
+		if errors.Is(failed, syscall.EAGAIN) {
+			v.putBack()
+			v = nil
+			return false // wait, holding nothing
+		}
+		return true
+	}
+	for {
+		if err := from.Read(fill); err != nil {
+			return err
+		}
+		if failed == nil && n > 0 {
+			failed = v.empty(dst, to, n)
+		}
+		v.putBack()
+		v = nil
+		if failed != nil || n == 0 {
+			return failed
+		}
+		passed = min(passed+n, bulk)
+	}
+}
 
-// cups are lent while there is something to carry.
-var cups = sync.Pool{New: func() any { return new([16 << 10]byte) }}
-
-// sip copies by small pieces, until src ends or much has passed.
-func sip(dst io.Writer, src net.Conn) error {
-	sc, ok := src.(syscall.Conn)
+// rawOf is what lies below a socket, nil below anything else.
+func rawOf(c any) syscall.RawConn {
+	sc, ok := c.(syscall.Conn)
 	if !ok {
-		return errBulk
+		return nil
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {
-		return errBulk
+		return nil
 	}
-	for passed := 0; passed < bulk; {
-		var cup *[16 << 10]byte
-		var n int
-		var rerr error
-		err := raw.Read(func(fd uintptr) bool {
-			cup, _ = cups.Get().(*[16 << 10]byte)
-			for {
-				n, rerr = syscall.Read(int(fd), cup[:])
-				if !errors.Is(rerr, syscall.EINTR) {
-					break
-				}
-			}
-			if errors.Is(rerr, syscall.EAGAIN) {
-				cups.Put(cup)
-				return false // wait, holding nothing
-			}
-			return true
-		})
-		if err != nil {
-			return err
+	return raw
+}
+
+// vessel takes bytes from one socket to another.
+type vessel interface {
+	// fill reads what a socket has now, EAGAIN if that is nothing.
+	fill(fd int) (int, error)
+	// empty writes all of the n bytes, to dst or to what lies below it.
+	empty(dst io.Writer, to syscall.RawConn, n int) error
+	// putBack ends the loan.
+	putBack()
+}
+
+// lend gives a pipe, if one is wanted and there is one, else a cup.
+func lend(wanted bool) vessel {
+	if wanted {
+		if p := pipes.get(); p != nil {
+			return p
 		}
-		if rerr == nil && n > 0 {
-			_, rerr = dst.Write(cup[:n])
-		}
-		cups.Put(cup)
-		if rerr != nil {
-			return rerr
-		}
-		if n == 0 {
-			return nil
-		}
-		passed += n
 	}
-	return errBulk
+	return cups.Get().(vessel) //nolint:forcetypeassert // there is nothing else in it
+}
+
+// again repeats what a signal has interrupted.
+func again(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if !errors.Is(err, syscall.EINTR) {
+			return max(n, 0), err
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
@@ -17,16 +18,19 @@ import (
 // rule allows on the port, and if that address was resolved for that host.
 type Router struct {
 	gate
-	pins *Pins
+	pins  *Pins
+	carry Carrier
 }
 
-// RouterOptions are what a Router is made of. All are required but Conns.
+// RouterOptions are what a Router is made of. All are required but Carry and
+// Conns.
 type RouterOptions struct {
 	Policy  *egress.Policy
 	Pins    *Pins
 	Denials egress.Denials
 	Dial    Dial
-	Conns   int // at a time; 0 = 10,000
+	Carry   Carrier // of what was allowed; nil = this process
+	Conns   int     // at a time; 0 = 10,000
 }
 
 // NewRouter makes a Router.
@@ -34,11 +38,15 @@ func NewRouter(o RouterOptions) *Router {
 	if o.Conns == 0 {
 		o.Conns = 10_000
 	}
-	return &Router{newGate(o.Policy, o.Denials, o.Dial, o.Conns), o.Pins}
+	if o.Carry == nil {
+		o.Carry = carryHere
+	}
+	return &Router{newGate(o.Policy, o.Denials, o.Dial, o.Conns), o.Pins, o.Carry}
 }
 
-// Serve relays one connection that was meant for to, and returns when it is
-// over; it closes client. It is safe for concurrent use.
+// Serve relays one connection that was meant for to, and closes client. It
+// returns when the connection is over, or is carried elsewhere. It is safe for
+// concurrent use.
 func (r *Router) Serve(ctx context.Context, client net.Conn, to netip.AddrPort) {
 	defer client.Close()
 	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
@@ -46,14 +54,38 @@ func (r *Router) Serve(ctx context.Context, client net.Conn, to netip.AddrPort) 
 		r.deny(authority{}, to.Addr(), to.Port(), egress.Capacity)
 		return
 	}
-	defer r.leave()
+	said, named, ok := r.admit(ctx, client, to)
+	if !ok {
+		r.leave()
+		return
+	}
+	server, err := r.connect(ctx, to)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.deny(named, to.Addr(), to.Port(), egress.Unreachable)
+		}
+		r.leave()
+		return
+	}
+	r.carry(ctx, Passage{Client: client, Server: server, Said: said, Port: to.Port()}, func(err error) {
+		defer r.leave()
+		if f, ok := errors.AsType[*Refusal](err); ok {
+			r.deny(named, to.Addr(), to.Port(), f.Reason)
+		}
+	})
+}
+
+// admit reads the first words of a client and tells it if they are refused. It
+// gives all that was read, and what it named.
+func (r *Router) admit(ctx context.Context, client net.Conn, to netip.AddrPort) ([]byte, authority, bool) {
 	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
 	defer stop()
+	said := tape{client: client}
 	var o opening
 	var err error
-	r.listen(ctx, func() { o, err = readOpening(client, bufio.NewReader(client)) })
+	r.listen(ctx, func() { o, err = readOpening(client, bufio.NewReaderSize(&said, readAhead)) })
 	if ctx.Err() != nil {
-		return
+		return nil, authority{}, false
 	}
 	if err == nil {
 		err = r.allow(o.to, to)
@@ -62,20 +94,10 @@ func (r *Router) Serve(ctx context.Context, client net.Conn, to netip.AddrPort) 
 		if !silent(o, err) {
 			r.deny(o.to, to.Addr(), to.Port(), o.refuse(client, err))
 		}
-		return
+		return nil, authority{}, false
 	}
-	server, err := r.connect(ctx, to)
-	if err != nil {
-		if ctx.Err() == nil {
-			r.deny(o.to, to.Addr(), to.Port(), egress.Unreachable)
-		}
-		return
-	}
-	defer server.Close()
-	err = relay(ctx, client, server, func() error { return o.send(server, to.Port()) })
-	if f, ok := errors.AsType[*Refusal](err); ok {
-		r.deny(o.to, to.Addr(), to.Port(), f.Reason)
-	}
+	o.to.host = strings.Clone(o.to.host) // and not the line that it stood in
+	return said.said, o.to, true
 }
 
 // silent reports whether the client went away without a word, which is no

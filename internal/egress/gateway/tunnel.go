@@ -90,7 +90,9 @@ func (o *opening) send(server net.Conn, port uint16) error {
 		o.rest = nil
 		return pour(server, o.conn)
 	}
-	for h := o.first; ; {
+	first, h := o.first.to, o.first
+	o.first = nil // a head may be 32 KiB, and the connection may last
+	for {
 		if err := h.send(server, false); err != nil {
 			return err
 		}
@@ -105,7 +107,7 @@ func (o *opening) send(server net.Conn, port uint16) error {
 			return err
 		case next.method == methodTunnel:
 			return refuse(egress.Upgrade, "CONNECT to what is no proxy")
-		case !next.to.same(o.first.to, port):
+		case !next.to.same(first, port):
 			return refuse(egress.OtherHost, "a later request on the connection")
 		}
 		h = next

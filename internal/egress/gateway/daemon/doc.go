@@ -5,7 +5,8 @@
 // drops everything that no rule allows; the listeners of resolver and router;
 // forwarding; and only then the address that the sandbox sends to, with a
 // hardware address that nobody has known before. Then it gives up all
-// privileges, and says that it is ready. Anything that fails before ends it,
+// privileges, starts the first relay, which so never has any, and says that it
+// is ready. Anything that fails before ends it,
 // with nothing let through: no gateway means no network.
 //
 // It ends with its lifetime, and with its owner, if it has one. It writes

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/boot"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/relay"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -21,6 +22,9 @@ const (
 
 // Main runs the program with its arguments, and gives its exit code.
 func Main(args []string) int {
+	if len(args) == 1 && args[0] == relay.Arg {
+		return relay.Main()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	out := &speaker{w: os.Stdout}

@@ -2,8 +2,11 @@ package daemon
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"net"
 	"net/netip"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/boot"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/kernel"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/relay"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -20,6 +24,8 @@ type post struct {
 	tally    *egress.Tally
 	resolver *gateway.Resolver
 	router   *gateway.Router
+	crew     *relay.Crew // which carries what the router has allowed
+	opening  int         // connections that may be on their way to it
 
 	policy  *egress.Policy
 	dropped *kernel.Notes
@@ -45,11 +51,15 @@ func open(ctx context.Context, cfg boot.Config) (p *post, ready boot.Ready, err 
 	p.policy = policy
 	pins := &gateway.Pins{}
 	p.resolver = gateway.NewResolver(gateway.ResolverOptions{Policy: policy, Pins: pins, Denials: p.tally})
-	room, err := kernel.Descriptors()
+	files, err := kernel.Descriptors()
 	if err != nil {
 		return p, ready, err
 	}
-	p.router = gateway.NewRouter(gateway.RouterOptions{Policy: policy, Pins: pins, Denials: p.tally, Dial: dial, Conns: conns(room)})
+	if files < relay.MinFiles {
+		return p, ready, driver.Unsupported("network", fmt.Sprintf("a container may have %d files open, and a gateway takes at least %d", files, relay.MinFiles),
+			`set "default-ulimits": {"nofile": {"Name": "nofile", "Soft": 20000, "Hard": 20000}} in the engine's daemon.json, and restart it`)
+	}
+	p.opening = (files - spare) / 2
 
 	if err := kernel.Able(); err != nil {
 		return p, ready, err
@@ -105,18 +115,34 @@ func open(ctx context.Context, cfg boot.Config) (p *post, ready boot.Ready, err 
 		return p, ready, err
 	}
 	ready.UID = cfg.UID
-	ready.Caps, err = kernel.Caps()
-	return p, ready, err
+	if ready.Caps, err = kernel.Caps(); err != nil {
+		return p, ready, err
+	}
+	// What it starts from here on has no privileges either.
+	if p.crew, err = relay.Open(ctx, relay.Options{Conns: mostConns, Files: files, Memory: shareMemory()}); err != nil {
+		return p, ready, err
+	}
+	p.router = gateway.NewRouter(gateway.RouterOptions{Policy: policy, Pins: pins, Denials: p.tally, Dial: dial, Carry: p.crew.Carry, Conns: mostConns})
+	return p, ready, nil
 }
-
-// conns is how many connections there is room for: each takes two descriptors,
-// and what is over is for questions, and for the pipes of the busy ones.
-func conns(descriptors int) int { return max(16, min(mostConns, (descriptors-spare)/2)) }
 
 const (
 	mostConns = 10_000
-	spare     = 512
+	// spare descriptors are for questions, for those who ask them over TCP, and
+	// for the ways to the relays; each connection that begins takes two.
+	spare = asking + 2*talking + 64
 )
+
+// shareMemory leaves a quarter of what the gateway was given to this process,
+// and gives what is left for its relays; 0 when it was given no bound.
+func shareMemory() int64 {
+	all := debug.SetMemoryLimit(-1)
+	if all == math.MaxInt64 {
+		return 0
+	}
+	debug.SetMemoryLimit(all / 4)
+	return all - all/4
+}
 
 func (p *post) listen(ctx context.Context) (err error) {
 	// On no address in particular: where a redirect leads is the kernel's choice
@@ -144,10 +170,14 @@ func (p *post) close() {
 	if p.dropped != nil {
 		_ = p.dropped.Close()
 	}
+	if p.crew != nil {
+		p.crew.Close()
+	}
 }
 
 // serve works until ctx ends, and returns when all of it has.
 func (p *post) serve(ctx context.Context, out *speaker) {
+	defer p.close() // and wait for the relays
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, p.close)
@@ -182,7 +212,7 @@ func (p *post) serve(ctx context.Context, out *speaker) {
 
 // route takes the connections that were turned aside.
 func (p *post) route(ctx context.Context) {
-	accept(ctx, p.turned, func(c *net.TCPConn) {
+	accept(ctx, p.turned, p.opening, func(c *net.TCPConn) {
 		to, err := kernel.Meant(c)
 		if err != nil {
 			_ = c.Close()

@@ -19,7 +19,8 @@ const (
 	tries    = 2
 
 	// asking bounds how many questions are under way at a time; more are not
-	// answered, and programs ask again. talking bounds the connections.
+	// answered, and programs ask again. talking bounds the connections; more
+	// wait.
 	asking  = 128
 	talking = 32
 
@@ -71,15 +72,8 @@ func (p *post) reply(packet []byte, to netip.AddrPort) {
 
 // converse takes questions over TCP.
 func (p *post) converse(ctx context.Context) {
-	room := make(chan struct{}, talking)
-	accept(ctx, p.longer, func(c *net.TCPConn) {
+	accept(ctx, p.longer, talking, func(c *net.TCPConn) {
 		defer c.Close()
-		select {
-		case room <- struct{}{}:
-			defer func() { <-room }()
-		default:
-			return
-		}
 		stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 		defer stop()
 		for {
