@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -389,14 +390,7 @@ func TestNothingPassesOnceTheGatewayIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = p.cmd.Wait()
-	eventually(t, "the relays are gone", func() bool {
-		for _, pid := range relays {
-			if running(pid) {
-				return false
-			}
-		}
-		return true
-	})
+	eventually(t, "the relays are gone", func() bool { return !slices.ContainsFunc(relays, running) })
 	// What was on its way arrives, and then nothing: there is nobody.
 	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("it goes on")
