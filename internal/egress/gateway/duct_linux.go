@@ -5,8 +5,6 @@ import (
 	"io"
 	"sync"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // duct is a pipe: memory of the kernel's, to which and from which it moves what sockets
@@ -21,7 +19,10 @@ const (
 	pipeSize = 1 << 20
 	// keptPipes are kept for who wants one next.
 	keptPipes = 4
-	moving    = unix.SPLICE_F_MOVE | unix.SPLICE_F_NONBLOCK
+
+	// Of linux/splice.h and linux/fcntl.h.
+	moving     = 1 | 2 // SPLICE_F_MOVE, SPLICE_F_NONBLOCK
+	setPipeLen = 1031  // F_SETPIPE_SZ
 )
 
 func (p *duct) fill(fd int) (int, error) {
@@ -92,7 +93,7 @@ func (s *pipeStore) get() *duct {
 		return nil
 	}
 	s.made++
-	_, _ = unix.FcntlInt(uintptr(ends[0]), unix.F_SETPIPE_SZ, pipeSize)
+	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, uintptr(ends[0]), setPipeLen, pipeSize)
 	return &duct{r: ends[0], w: ends[1]}
 }
 
