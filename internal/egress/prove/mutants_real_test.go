@@ -35,7 +35,7 @@ const (
 )
 
 var (
-	anyLater = edit{gateway + "tunnel.go", "case !next.to.same(o.first.to, port):", "case false:"}
+	anyLater = edit{gateway + "tunnel.go", "case !next.to.same(first, port):", "case false && !next.to.same(first, port):"}
 	anyHosts = edit{gateway + "head.go", "if len(hosts) > 1 || len(hosts) == 0 && h.method != methodTunnel {", "if len(hosts) == 0 && h.method != methodTunnel {"}
 	upgrades = []edit{
 		{gateway + "head.go", `if len(h.values("Upgrade")) > 0 || len(h.values("HTTP2-Settings")) > 0 {`, "if false {"},
@@ -65,7 +65,7 @@ var gateways = []mutant{
 	{lacks: "a look at connections", edits: []edit{{gateway + "router.go", "	var o opening\n", `	if server, err := r.connect(ctx, to); err == nil {
 		defer server.Close()
 		_ = relay(ctx, client, server, func() error { _, err := bufio.NewReader(client).WriteTo(server); return err })
-		return
+		return nil, authority{}, false
 	}
 	var o opening
 `}}},
