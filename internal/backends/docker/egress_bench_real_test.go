@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +84,28 @@ func middle(f []float64) float64 {
 	return s[len(s)/2]
 }
 
+// filterBridges has the engine's host send what crosses a bridge through its
+// packet filter, or not, until the benchmark's end; false where it cannot.
+func filterBridges(b *testing.B, backend *Backend, image string, on bool) bool {
+	b.Helper()
+	set := func(value string) string {
+		c := looseConfig(image, "sh", "-c", `at=/proc/sys/net/bridge/bridge-nf-call-iptables; [ ! -e $at ] || { cat $at; echo "$0" > $at; }`, value)
+		ctx := cleanup(b)
+		made, err := raw(b, backend).ContainerCreate(ctx, client.ContainerCreateOptions{Config: c,
+			HostConfig: &container.HostConfig{NetworkMode: "host", CapAdd: []string{"NET_ADMIN"}, ReadonlyPaths: []string{}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer func() { _ = backend.remove(ctx, raw(b, backend), made.ID) }()
+		return strings.TrimSpace(runRawIn(ctx, b, backend, made.ID))
+	}
+	was := set(map[bool]string{false: "0", true: "1"}[on])
+	if was != "" {
+		b.Cleanup(func() { set(was) })
+	}
+	return !on || was != ""
+}
+
 // BenchmarkEgress measures what a gateway costs, against the same without one
 // in the same run, by turns, and fails where it costs more than is promised.
 func BenchmarkEgress(b *testing.B) {
@@ -94,20 +117,34 @@ func BenchmarkEgress(b *testing.B) {
 	spec.Network.Egress = rules(b, "allowed.example", worldCIDR+"/32", "allowed.example:8081")
 	sb := create(b, gated, spec)
 	const size = "1073741824"
-	b.Run("transfer", func(b *testing.B) {
-		for b.Loop() {
-			var open, straight, routed []float64
-			for range 3 {
-				open = append(open, plainly(b, plain, w, image, "transfer", worldAllowed, "80", "x.example", size)...)
-				straight = append(straight, inside(b, sb, "transfer", worldCIDR, "80", "x.example", size)...)
-				routed = append(routed, inside(b, sb, "transfer", "", "80", "allowed.example", size)...)
+	// Engines before 28 send all that crosses a bridge through their host's
+	// packet filter, by default: a gateway's way crosses one bridge more. That
+	// is reported; what the gateway itself costs is measured without it.
+	for name, filtered := range map[string]bool{"transfer": false, "transfer on bridges that are filtered": true} {
+		b.Run(name, func(b *testing.B) {
+			if !filterBridges(b, plain, image, filtered) {
+				b.Log("the engine's host has no such filter")
+				return
 			}
-			best := slices.Max(open)
-			b.ReportMetric(best/1e6, "plain-MB/s")
-			atLeast(b, "cidr/plain", slices.Max(straight)/best, 0.8)
-			atLeast(b, "host/plain", slices.Max(routed)/best, 0.5)
-		}
-	})
+			for b.Loop() {
+				var open, straight, routed []float64
+				for range 3 {
+					open = append(open, plainly(b, plain, w, image, "transfer", worldAllowed, "80", "x.example", size)...)
+					straight = append(straight, inside(b, sb, "transfer", worldCIDR, "80", "x.example", size)...)
+					routed = append(routed, inside(b, sb, "transfer", "", "80", "allowed.example", size)...)
+				}
+				best := slices.Max(open)
+				b.ReportMetric(best/1e6, "plain-MB/s")
+				if filtered {
+					b.ReportMetric(slices.Max(straight)/best, "cidr/plain")
+					b.ReportMetric(slices.Max(routed)/best, "host/plain")
+					continue
+				}
+				atLeast(b, "cidr/plain", slices.Max(straight)/best, 0.8)
+				atLeast(b, "host/plain", slices.Max(routed)/best, 0.5)
+			}
+		})
+	}
 	b.Run("connection", func(b *testing.B) {
 		for b.Loop() {
 			open := plainly(b, plain, w, image, "connect", worldAllowed, "80", "x.example", "300")

@@ -107,7 +107,7 @@ func engineOn(t testing.TB, runtime string) (*Backend, string) {
 // raw is the engine's own client.
 func raw(t testing.TB, b *Backend) *client.Client {
 	t.Helper()
-	cli, err := b.connect(t.Context())
+	cli, err := b.connect(context.WithoutCancel(t.Context())) // in clean-ups too
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,17 +207,22 @@ func looseConfig(image string, cmd ...string) *container.Config {
 // printed.
 func runRaw(t testing.TB, b *Backend, id string) string {
 	t.Helper()
+	return runRawIn(t.Context(), t, b, id)
+}
+
+func runRawIn(ctx context.Context, t testing.TB, b *Backend, id string) string {
+	t.Helper()
 	cli := raw(t, b)
-	if _, err := cli.ContainerStart(t.Context(), id, client.ContainerStartOptions{}); err != nil {
+	if _, err := cli.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w := cli.ContainerWait(t.Context(), id, client.ContainerWaitOptions{})
+	w := cli.ContainerWait(ctx, id, client.ContainerWaitOptions{})
 	select {
 	case <-w.Result:
 	case err := <-w.Error:
 		t.Fatal(err)
 	}
-	said, err := logs(t.Context(), cli, id, 1000)
+	said, err := logs(ctx, cli, id, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

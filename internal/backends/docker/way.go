@@ -187,9 +187,11 @@ func (o order) insideNetwork(w *way, subnet netip.Prefix) networkOrder {
 	})
 }
 
-// uplinkNetwork is the gateway's alone, so that it has no neighbours.
+// uplinkNetwork is the gateway's alone, so that it has no neighbours to be kept
+// from: for enable_icc=false an engine would send all that crosses any bridge
+// of its host through the packet filter.
 func (o order) uplinkNetwork(w *way, subnet netip.Prefix) networkOrder {
-	return o.network(w, "uplink", subnet, map[string]string{"com.docker.network.bridge.enable_icc": "false"})
+	return o.network(w, "uplink", subnet, nil)
 }
 
 func (w *way) endpoint() *network.EndpointSettings {
