@@ -78,6 +78,11 @@ func (g *gate) connect(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 // client says to the server, until both have ended. An error of up ends both
 // at once, and so does the end of ctx.
 func relay(ctx context.Context, client, server net.Conn, up func() error) error {
+	return relayAfter(ctx, client, server, func() error { return nil }, up)
+}
+
+// relayAfter is relay where first passes on how the server begins.
+func relayAfter(ctx context.Context, client, server net.Conn, first, up func() error) error {
 	shut := func() {
 		_ = client.Close()
 		_ = server.Close()
@@ -87,7 +92,9 @@ func relay(ctx context.Context, client, server net.Conn, up func() error) error 
 	down := make(chan struct{})
 	go func() {
 		defer close(down)
-		_ = pour(client, server)
+		if first() == nil {
+			_ = pour(client, server)
+		}
 		closeWrite(client)
 		_ = client.SetReadDeadline(time.Now().Add(Linger))
 	}()

@@ -142,8 +142,18 @@ func (h *head) framing() error {
 	if len(h.values("Trailer")) > 0 {
 		return refuse(egress.BadHTTP, "trailing fields")
 	}
+	for _, v := range h.values("Expect") {
+		if !strings.EqualFold(v, "100-continue") {
+			return refuse(egress.BadHTTP, "it expects what nobody knows")
+		}
+	}
 	return nil
 }
+
+// ends reports whether the request has to be the last of its connection: it has
+// a body, which there are servers that do not read, and take for the next
+// request.
+func (h *head) ends() bool { return h.chunked || h.length > 0 }
 
 // address finds out where the request goes: what the target and Host say must
 // be one thing.
@@ -207,13 +217,14 @@ func (h *head) agrees(host string, port uint16) error {
 
 // send writes the request's head to its server: in origin form, with one Host,
 // without what was meant for a proxy, and if it is to be the last of its
-// connection, saying so.
+// connection, saying so. Expect stays here: with it, whether a body follows
+// would be the server's to say.
 func (h *head) send(w io.Writer, last bool) error {
 	var b strings.Builder
 	b.WriteString(h.method + " " + h.target + " " + h.version + "\r\n")
 	for _, f := range h.fields {
 		name := strings.ToLower(f.name)
-		if strings.HasPrefix(name, "proxy-") || last && (name == "connection" || name == "keep-alive") {
+		if strings.HasPrefix(name, "proxy-") || name == "expect" || last && (name == "connection" || name == "keep-alive") {
 			continue
 		}
 		b.WriteString(f.name + ": " + f.value + "\r\n")

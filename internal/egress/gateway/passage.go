@@ -33,8 +33,8 @@ type Carrier func(ctx context.Context, p Passage, ended func(error))
 func carryHere(ctx context.Context, p Passage, ended func(error)) { ended(p.Carry(ctx)) }
 
 // Carry passes on what both sides say, until both have ended or ctx has, and
-// closes both. Of HTTP each request is checked before its first byte leaves:
-// another host than the first is a *Refusal.
+// closes both. Of HTTP each request is checked before its first byte leaves, and
+// of TLS each ClientHello: another host than the first is a *Refusal.
 func (p Passage) Carry(ctx context.Context) error {
 	client, server, port := p.Client, p.Server, p.Port
 	defer client.Close()
@@ -43,7 +43,7 @@ func (p Passage) Carry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return relay(ctx, client, server, func() error { return o.send(server, port) })
+	return o.relay(ctx, client, server, port)
 }
 
 // reopen reads the first words again, as they were read when they were allowed.

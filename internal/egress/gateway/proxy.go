@@ -172,7 +172,7 @@ func (p *Proxy) pass(ctx context.Context, client, server net.Conn, r *bufio.Read
 		}
 		return o.refuse(client, err)
 	}
-	return refused(relay(ctx, client, server, func() error { return o.send(server, h.to.port) }))
+	return refused(o.relay(ctx, client, server, h.to.port))
 }
 
 // refused is the reason of a refusal, "" of any other end.

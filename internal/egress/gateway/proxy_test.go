@@ -35,7 +35,7 @@ func TestProxy(t *testing.T) {
 		status string
 		want   egress.Reason
 	}{
-		{name: "a tunnel to a host, with TLS inside", words: connect + hello + "more", dialed: []string{"203.0.113.1:443"}, sent: hello + "more", status: "200"},
+		{name: "a tunnel to a host, with TLS inside", words: connect + hello + more, dialed: []string{"203.0.113.1:443"}, sent: hello + more, status: "200"},
 		{name: "a tunnel to a host, with HTTP inside", words: "CONNECT example.com:80 HTTP/1.1\r\n\r\n" + get, dialed: []string{"203.0.113.1:80"}, sent: get, status: "200"},
 		{name: "a tunnel to an address that a rule names, with anything inside", words: "CONNECT 198.51.100.9:22 HTTP/1.1\r\n\r\nSSH-2.0-x\r\n", dialed: []string{"198.51.100.9:22"}, sent: "SSH-2.0-x\r\n", status: "200"},
 		{name: "plain HTTP", words: "GET http://example.com/a HTTP/1.1\r\nHost: example.com\r\nConnection: keep-alive\r\nProxy-Connection: keep-alive\r\n\r\n", dialed: []string{"203.0.113.1:80"},

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -108,12 +109,16 @@ func talk(serve func(context.Context, net.Conn), words []byte) string {
 	return string(back)
 }
 
+// more is a record that follows a ClientHello.
+const more = "\x14\x03\x03\x00\x01\x01"
+
 const get = "GET /secret-path HTTP/1.1\r\nHost: example.com\r\n\r\n"
 
 func TestRouter(t *testing.T) {
 	t.Parallel()
 	hello := func(name string) string { return string(inOne(message(sni(name)))) }
 	other := strings.Replace(get, "example.com", "b.example", 1)
+	const evilGet = "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"
 	for _, c := range []struct {
 		name  string
 		to    string
@@ -121,7 +126,7 @@ func TestRouter(t *testing.T) {
 		sent  string        // to the server; "" = nothing, and no dialling
 		want  egress.Reason // of the denial, "" = none
 	}{
-		{name: "TLS to the pinned address", to: "203.0.113.1:443", words: hello("Example.com") + "more", sent: hello("Example.com") + "more"},
+		{name: "TLS to the pinned address", to: "203.0.113.1:443", words: hello("Example.com") + more, sent: hello("Example.com") + more},
 		{name: "HTTP to the pinned address", to: "203.0.113.1:80", words: get + get, sent: get + get},
 		{name: "HTTP with the port in Host", to: "203.0.113.1:80", words: strings.Replace(get, ".com", ".com:80", 1), sent: strings.Replace(get, ".com", ".com:80", 1)},
 		{name: "TLS to an address that was resolved for another name (M10)", to: "203.0.113.2:443", words: hello("example.com"), want: egress.Unpinned},
@@ -144,6 +149,15 @@ func TestRouter(t *testing.T) {
 		{name: "a second Host that is allowed, at the address of the first (M32)", to: "203.0.113.1:80", words: get + other, sent: get, want: egress.OtherHost},
 		{name: "a second request hidden in the body of the first", to: "203.0.113.1:80", words: "POST / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 0\r\n\r\n" + other,
 			sent: "POST / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 0\r\n\r\n", want: egress.OtherHost},
+		{name: "a request with a body is the last of its connection", to: "203.0.113.1:80", words: "POST / HTTP/1.1\r\nHost: example.com\r\nConnection: keep-alive\r\nContent-Length: 4\r\n\r\nabcd" + get,
+			sent: "POST / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 4\r\nConnection: close\r\n\r\nabcd"},
+		{name: "a request in the body of one that servers expect none of", to: "203.0.113.1:80", words: "GET / HTTP/1.1\r\nHost: example.com\r\nContent-Length: " + strconv.Itoa(len(evilGet)) + "\r\n\r\n" + evilGet,
+			sent: "GET / HTTP/1.1\r\nHost: example.com\r\nContent-Length: " + strconv.Itoa(len(evilGet)) + "\r\nConnection: close\r\n\r\n" + evilGet},
+		{name: "the same in chunks", to: "203.0.113.1:80", words: "GET / HTTP/1.1\r\nHost: example.com\r\nTransfer-Encoding: chunked\r\n\r\n" + strconv.FormatInt(int64(len(evilGet)), 16) + "\r\n" + evilGet + "\r\n0\r\n\r\n" + evilGet,
+			sent: "GET / HTTP/1.1\r\nHost: example.com\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + strconv.FormatInt(int64(len(evilGet)), 16) + "\r\n" + evilGet + "\r\n0\r\n\r\n"},
+		{name: "whether a body comes is not the server's to say", to: "203.0.113.1:80", words: "POST / HTTP/1.1\r\nHost: example.com\r\nexpect: 100-Continue\r\nContent-Length: 4\r\n\r\nabcd",
+			sent: "POST / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 4\r\nConnection: close\r\n\r\nabcd"},
+		{name: "an expectation that nobody knows", to: "203.0.113.1:80", words: "POST / HTTP/1.1\r\nHost: example.com\r\nExpect: 100-continue, x\r\nContent-Length: 4\r\n\r\nabcd", want: egress.BadHTTP},
 		{name: "a second request with both lengths", to: "203.0.113.1:80", words: get + "POST / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", sent: get, want: egress.BadHTTP},
 		{name: "CONNECT", to: "203.0.113.1:80", words: "CONNECT example.com:80 HTTP/1.1\r\n\r\n", want: egress.Upgrade},
 		{name: "CONNECT as a second request", to: "203.0.113.1:80", words: get + "CONNECT example.com:80 HTTP/1.1\r\nHost: example.com\r\n\r\n", sent: get, want: egress.Upgrade},
@@ -327,6 +341,7 @@ func TestFirstWordsAreReadAFewAtATime(t *testing.T) {
 // the two can be compared in one run.
 func BenchmarkRouter(b *testing.B) {
 	const size = 64 << 20
+	const greeting = "hello" // after which nothing is read any more
 	hello := inOne(message(sni("example.com")))
 	sink, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -340,6 +355,7 @@ func BenchmarkRouter(b *testing.B) {
 				return
 			}
 			go func() {
+				_, _ = io.WriteString(c, greeting)
 				_, _ = io.Copy(io.Discard, c)
 				_ = c.Close()
 			}()
@@ -371,6 +387,9 @@ func BenchmarkRouter(b *testing.B) {
 		c, err := net.Dial("tcp", at.String())
 		if err == nil {
 			_, err = c.Write(hello)
+		}
+		if err == nil {
+			_, err = io.ReadFull(c, make([]byte, len(greeting)))
 		}
 		if err != nil {
 			b.Fatal(err)
@@ -408,7 +427,8 @@ func BenchmarkRouter(b *testing.B) {
 // and by another reader's reading only that host is named there.
 func FuzzServe(f *testing.F) {
 	hello := string(inOne(message(sni("example.com"))))
-	f.Add([]byte("CONNECT example.com:443 HTTP/1.1\r\n\r\n" + hello + "more"))
+	f.Add([]byte("CONNECT example.com:443 HTTP/1.1\r\n\r\n" + hello + more))
+	f.Add([]byte("CONNECT example.com:443 HTTP/1.1\r\n\r\n" + hello + more + hello))
 	f.Add([]byte("CONNECT example.com:80 HTTP/1.1\r\n\r\n" + get + "POST / HTTP/1.1\r\nHost: example.com\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n" + get))
 	f.Add([]byte("GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n" + get))
 	f.Add([]byte(get + strings.Replace(get, "example.com", "evil.example", 1)))

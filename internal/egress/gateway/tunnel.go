@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"time"
@@ -75,28 +76,44 @@ func (o opening) refuse(client net.Conn, err error) egress.Reason {
 	return reasonOf(err, egress.Protocol)
 }
 
-// send passes on what the client says: of TLS everything, of HTTP request by
-// request, each checked before its first byte leaves, and each to the host of
-// the first. port is what a request means that names none.
-func (o *opening) send(server net.Conn, port uint16) error {
-	if o.first == nil {
+// relay passes on what both say, as the function of that name: of TLS
+// everything, once the handshake names no other host any more; of HTTP request
+// by request. port is what a request means that names none.
+func (o *opening) relay(ctx context.Context, client, server net.Conn, port uint16) error {
+	if o.first != nil {
+		return relay(ctx, client, server, func() error { return o.requests(server, port) })
+	}
+	h := &handshake{name: o.to.host}
+	return relayAfter(ctx, client, server, func() error { return h.down(client, server) }, func() error {
 		if _, err := server.Write(o.tls); err != nil {
 			return err
 		}
 		o.tls = nil // it may be 64 KiB, and the connection may last
+		if err := h.up(server, o.rest, o.again); err != nil {
+			return err
+		}
 		if err := drain(server, o.rest); err != nil {
 			return err
 		}
 		o.rest = nil
 		return pour(server, o.conn)
-	}
+	})
+}
+
+// requests passes on requests, each checked before its first byte leaves, and
+// each to the host of the first.
+func (o *opening) requests(server net.Conn, port uint16) error {
 	first, h := o.first.to, o.first
 	o.first = nil // a head may be 32 KiB, and the connection may last
 	for {
-		if err := h.send(server, false); err != nil {
+		if err := h.send(server, h.ends()); err != nil {
 			return err
 		}
 		if err := h.sendBody(server, o.rest); err != nil {
+			return err
+		}
+		if h.ends() { // what comes after it goes nowhere
+			_, err := io.Copy(io.Discard, o.rest)
 			return err
 		}
 		next, err := readHead(o.rest)

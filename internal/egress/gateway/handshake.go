@@ -1,0 +1,165 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
+)
+
+// handshake is a TLS handshake whose ClientHello was read and is on its way. A
+// server of TLS 1.3 may ask for another one (HelloRetryRequest), and is then
+// free to believe the name in that: up to the server's answer for good, each
+// ClientHello has to name the same host. Afterwards nothing is read any more.
+type handshake struct {
+	name    string
+	settled atomic.Bool // the server has answered, and asks for no other ClientHello
+}
+
+const (
+	recordChange      = 20
+	recordAlert       = 21
+	recordData        = 23
+	maxCiphertext     = maxRecord + 2048 // of TLS 1.2, the longest there is
+	messageRequest    = 0                // HelloRequest: it stands before what answers
+	messageAnswer     = 2                // ServerHello, or HelloRetryRequest
+	answerRandomBegin = messageHeaderLen + 2
+	answerRandomEnd   = answerRandomBegin + 32
+)
+
+// retryRandom is what a ServerHello has for its random when it is a
+// HelloRetryRequest (RFC 8446, 4.1.3).
+var retryRandom = []byte{
+	0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+	0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+}
+
+// down passes on what the server says, until it has answered for good. After
+// an error it may still do so, to whom nothing is passed on any more.
+func (h *handshake) down(client io.Writer, server io.Reader) error {
+	var messages []byte
+	for {
+		record, err := readRecord(server)
+		answered := false
+		switch {
+		case err != nil || record[0] == recordChange || record[0] == recordAlert:
+		case record[0] == recordHandshake:
+			var waits bool
+			if messages, waits = unanswered(append(messages, record[recordHeaderLen:]...)); len(messages) > MaxHello {
+				return refuse(egress.BadTLS, "the server does not come to its answer")
+			}
+			answered = !waits
+		default: // it speaks something else, and takes no second ClientHello
+			answered = true
+		}
+		if answered { // before the client knows, so that what it says to it is not read
+			h.settled.Store(true)
+		}
+		if _, werr := client.Write(record); werr != nil {
+			return werr
+		}
+		if err != nil || answered {
+			return err
+		}
+	}
+}
+
+// readRecord reads a record of a handshake, and of anything else the first
+// bytes. With an error it gives what there was.
+func readRecord(r io.Reader) ([]byte, error) {
+	header := make([]byte, recordHeaderLen)
+	n, err := io.ReadFull(r, header)
+	if err != nil {
+		return header[:n], err
+	}
+	size := int(binary.BigEndian.Uint16(header[3:]))
+	if kind := header[0]; kind < recordChange || kind > recordHandshake {
+		return header, nil
+	}
+	if size > maxCiphertext {
+		return header, refuse(egress.BadTLS, "a record of %d bytes", size)
+	}
+	record := append(header, make([]byte, size)...)
+	n, err = io.ReadFull(r, record[recordHeaderLen:])
+	return record[:recordHeaderLen+n], err
+}
+
+// unanswered takes what is no answer from the beginning of a server's messages,
+// and reports whether the answer is still to come.
+func unanswered(messages []byte) (rest []byte, again bool) {
+	for len(messages) >= messageHeaderLen {
+		whole := messageHeaderLen + int(messages[1])<<16 + int(messages[2])<<8 + int(messages[3])
+		switch {
+		case messages[0] == messageRequest:
+		case messages[0] != messageAnswer:
+			return nil, false
+		case len(messages) < min(whole, answerRandomEnd):
+			return messages, true
+		case whole < answerRandomEnd || !bytes.Equal(messages[answerRandomBegin:answerRandomEnd], retryRandom):
+			return nil, false
+		}
+		if len(messages) < whole {
+			return messages, true
+		}
+		messages = messages[whole:]
+	}
+	return messages, true
+}
+
+// up passes on what the client says, record by record, until the server has
+// answered for good. r may have read further then. hello reads a ClientHello
+// from r.
+func (h *handshake) up(server io.Writer, r *bufio.Reader, hello func() (Hello, error)) error {
+	for {
+		header, err := r.Peek(recordHeaderLen)
+		switch {
+		case h.settled.Load(): // what it said meanwhile is about what it was answered
+			return nil
+		case errors.Is(err, io.EOF) && len(header) == 0:
+			return nil
+		case err != nil:
+			return whole(err)
+		}
+		size := int(binary.BigEndian.Uint16(header[3:]))
+		switch header[0] {
+		case recordHandshake:
+			again, err := hello()
+			if err != nil {
+				return err
+			}
+			if again.ServerName != h.name {
+				return refuse(egress.OtherHost, "a second ClientHello")
+			}
+			if _, err := server.Write(again.Raw); err != nil {
+				return err
+			}
+		case recordChange, recordAlert, recordData:
+			if size > maxCiphertext {
+				return refuse(egress.BadTLS, "a record of %d bytes", size)
+			}
+			if _, err := io.CopyN(server, r, recordHeaderLen+int64(size)); err != nil {
+				return whole(err)
+			}
+		default:
+			return refuse(egress.BadTLS, "a record of type %d after the ClientHello", header[0])
+		}
+	}
+}
+
+// rereading bounds the memory of second ClientHellos, as gate.listen does that
+// of first ones: there are few.
+var rereading = make(chan struct{}, maxReading)
+
+// again reads another ClientHello, within FirstWords.
+func (o *opening) again() (Hello, error) {
+	rereading <- struct{}{} // whoever has one gives it back soon
+	defer func() { <-rereading }()
+	late := time.AfterFunc(FirstWords, func() { _ = o.conn.Close() })
+	defer late.Stop()
+	return ReadHello(o.rest)
+}
