@@ -10,6 +10,7 @@ import (
 
 // Dropped gives the denial that a packet stands for which the packet filter
 // dropped, given its beginning as a Note tells it; false for what is no IPv4.
+// Dropped though a rule allows it is what was one too many.
 func Dropped(p *egress.Policy, packet []byte, now time.Time) (egress.Denial, bool) {
 	const shortest, tcp, udp = 20, 6, 17
 	if len(packet) < shortest || packet[0]>>4 != 4 {
@@ -21,7 +22,9 @@ func Dropped(p *egress.Policy, packet []byte, now time.Time) (egress.Denial, boo
 	if proto := packet[9]; (proto == tcp || proto == udp) && first && header >= shortest && len(packet) >= header+4 {
 		d.Port = binary.BigEndian.Uint16(packet[header+2:])
 		if proto == tcp {
-			d.Reason = p.Decide(egress.Request{Addr: d.Addr, Port: d.Port}).Reason
+			if d.Reason = p.Decide(egress.Request{Addr: d.Addr, Port: d.Port}).Reason; d.Reason == egress.Allowed {
+				d.Reason = egress.Capacity
+			}
 		}
 	}
 	return d, true

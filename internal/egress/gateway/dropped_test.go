@@ -29,14 +29,15 @@ func TestADroppedPacketSaysWhatWasTried(t *testing.T) {
 		port   uint16
 		reason egress.Reason
 	}{
-		"another port of a range that is open":   {headers(6), 22, egress.Port},
-		"an address that no rule holds":          {headers(6, to("198.51.100.1")), 22, egress.Address},
-		"metadata":                               {headers(6, to("169.254.169.254")), 22, egress.Protected},
-		"a datagram":                             {headers(17), 22, egress.NotTCP},
-		"an echo request":                        {headers(1), 0, egress.NotTCP},
-		"a later fragment":                       {headers(17, func(b []byte) { b[7] = 9 }), 0, egress.NotTCP},
-		"options that reach beyond what is told": {headers(6, func(b []byte) { b[0] = 0x4f }), 0, egress.NotTCP},
-		"a header that is too short":             {headers(6, func(b []byte) { b[0] = 0x41 }), 0, egress.NotTCP},
+		"another port of a range that is open":        {headers(6), 22, egress.Port},
+		"an address that no rule holds":               {headers(6, to("198.51.100.1")), 22, egress.Address},
+		"metadata":                                    {headers(6, to("169.254.169.254")), 22, egress.Protected},
+		"what a rule allows, when there are too many": {headers(6, func(b []byte) { b[22], b[23] = 443>>8, 443&0xff }), 443, egress.Capacity},
+		"a datagram":                                  {headers(17), 22, egress.NotTCP},
+		"an echo request":                             {headers(1), 0, egress.NotTCP},
+		"a later fragment":                            {headers(17, func(b []byte) { b[7] = 9 }), 0, egress.NotTCP},
+		"options that reach beyond what is told":      {headers(6, func(b []byte) { b[0] = 0x4f }), 0, egress.NotTCP},
+		"a header that is too short":                  {headers(6, func(b []byte) { b[0] = 0x41 }), 0, egress.NotTCP},
 	} {
 		d, ok := Dropped(p, c.packet, time.Unix(1, 0))
 		if !ok || d.Port != c.port || d.Reason != c.reason || !d.Addr.Is4() || d.First.Unix() != 1 {

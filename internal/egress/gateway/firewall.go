@@ -39,7 +39,10 @@ const (
 //   - DNS to the gateway's own resolver;
 //   - what resolver and router send on: to the upstream server, and to the
 //     ports of rules for hosts at addresses that are not protected. Whoever
-//     takes over these processes gets no further.
+//     takes over these processes gets no further;
+//
+// and of all that is let through, so many connections begin and no more: see
+// BeginRate.
 //
 // It is the same for the same rules. A rule for an IPv6 CIDR is refused (code
 // unsupported), as Mechanisms does.
@@ -230,9 +233,17 @@ func (f *firewall) table() Ruleset {
 		output.Rules = append(output.Rules, r)
 		input.Rules = append(input.Rules, PacketRule{In: f.Uplink, Established: true, Verdict: Accept, Why: "answers to resolver and router"})
 	}
+	begins := PacketRule{Out: f.Uplink, Proto: "tcp", New: true}
+	few, surplus := begins, begins
+	few.Few, few.Verdict, few.Why = true, Accept, "not too many connections"
+	surplus.Verdict, surplus.Why = Drop, "too many connections"
+	told = begins
+	told.From, told.Verdict, told.Why = f.Sandbox, Note, "told" // the router tells its own
+	begun := Chain{"begun", "filter", "postrouting", filter, Accept, []PacketRule{
+		{Established: true, Verdict: Accept, Why: "it has begun"}, few, told, surplus}}
 	post := Chain{"masked", "nat", "postrouting", afterNAT, Accept, []PacketRule{
 		{Out: f.Uplink, From: f.Sandbox, Verdict: Masquerade, Why: "the sandbox's address stays inside"}}}
-	return Ruleset{Table: "sandboxio", Sets: f.sets, Chains: []Chain{spoofed, aside, input, forward, output, post}}
+	return Ruleset{Table: "sandboxio", Sets: f.sets, Chains: []Chain{spoofed, aside, input, forward, output, begun, post}}
 }
 
 // ask lets the resolver reach the upstream server, which on some engines is on

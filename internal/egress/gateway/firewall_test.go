@@ -87,6 +87,8 @@ type packet struct {
 	port        uint16
 	established bool
 	redirected  bool
+	begins      bool
+	many        bool // that began before it
 	uid         uint32
 }
 
@@ -110,7 +112,7 @@ func (r Ruleset) verdict(t *testing.T, hook string, p packet) (Verdict, PacketRu
 				rule.From.IsValid() && !rule.From.Contains(p.from) || rule.NotFrom.IsValid() && rule.NotFrom.Contains(p.from) ||
 				rule.To.IsValid() && !rule.To.Contains(p.to) || rule.ToSet != "" && !sets[rule.ToSet].Contains(p.to) ||
 				rule.Proto != "" && rule.Proto != p.proto || len(rule.Ports) > 0 && !slices.Contains(rule.Ports, p.port) ||
-				rule.Established && !p.established || rule.Redirected && !p.redirected || rule.UID != nil && *rule.UID != p.uid {
+				rule.New && !p.begins || rule.Few && p.many || rule.Established && !p.established || rule.Redirected && !p.redirected || rule.UID != nil && *rule.UID != p.uid {
 				continue
 			}
 			if rule.Verdict == Note { // decides nothing
@@ -178,6 +180,11 @@ func TestFirewallDecidesPackets(t *testing.T) {
 		{"not by UDP", "output", packet{out: "eth0", to: addr("8.8.8.8"), proto: "udp", port: 443, uid: 64000}, Drop},
 		{"not into the sandbox", "output", packet{out: "eth1", to: box, proto: "tcp", port: 443, uid: 64000}, Drop},
 		{"other users do not connect, root included", "output", packet{out: "eth0", to: addr("8.8.8.8"), proto: "tcp", port: 443}, Drop},
+		{"a connection of the sandbox begins", "postrouting", packet{out: "eth0", from: box, to: addr("203.0.113.9"), proto: "tcp", port: 22, begins: true}, Masquerade},
+		{"one too many does not", "postrouting", packet{out: "eth0", from: box, to: addr("203.0.113.9"), proto: "tcp", port: 22, begins: true, many: true}, Drop},
+		{"nor one of the router", "postrouting", packet{out: "eth0", from: addr("192.168.1.2"), to: addr("8.8.8.8"), proto: "tcp", port: 443, begins: true, many: true}, Drop},
+		{"what has begun goes on", "postrouting", packet{out: "eth0", from: box, to: addr("203.0.113.9"), proto: "tcp", port: 22, established: true, many: true}, Masquerade},
+		{"names are still resolved", "postrouting", packet{out: "eth0", from: addr("192.168.1.2"), to: up, proto: "udp", port: 53, begins: true, many: true}, Accept},
 		{"answers to the sandbox go out", "output", packet{out: "eth1", to: box, proto: "udp", port: 40000, established: true}, Accept},
 	} {
 		if got, by := r.verdict(t, c.hook, c.p); got != c.want {

@@ -46,7 +46,9 @@ type PacketRule struct {
 	Proto       string       // "tcp" or "udp"
 	Ports       []uint16     // destination ports
 	Established bool         // belongs or is related to a connection that was let through
+	New         bool         // begins a connection
 	Redirected  bool         // was turned aside by a redirect
+	Few         bool         // of those that have all the rest: within BeginRate, BeginBurst and BeginAtATime
 	UID         *uint32      // of the process that sent it
 	Verdict     Verdict
 	ToPort      uint16 // of a redirect
@@ -72,6 +74,18 @@ const (
 	NoteBurst = 100
 	// NoteLength is how much of a packet is told: the headers, and no payload.
 	NoteLength = 64
+)
+
+// What a gateway begins: that many connections at once, then so many a second,
+// and no more than so many that have not ended. Each takes an entry in the
+// connection tables of the gateway and of the engine's host, two minutes after
+// it has ended still, or has not been answered: so that there are at most
+// BeginBurst + 120 × BeginRate of these, of the 65,536 or more that a host has
+// room for. What a Router holds by itself is less.
+const (
+	BeginRate    = 100
+	BeginBurst   = 12_000
+	BeginAtATime = 12_000
 )
 
 // String is the table as nft reads it, made anew when it exists.
@@ -127,7 +141,9 @@ func (r PacketRule) String() string {
 		add(true, r.Proto+" dport { "+strings.Join(ports, ", ")+" }")
 	}
 	add(r.Established, "ct state established,related")
+	add(r.New, "ct state new")
 	add(r.Redirected, "ct status dnat")
+	add(r.Few, fmt.Sprintf("limit rate %d/second burst %d packets ct count %d", BeginRate, BeginBurst, BeginAtATime))
 	add(r.Verdict == Drop, "counter")
 	add(r.Verdict != Note, string(r.Verdict))
 	add(r.Verdict == Note, fmt.Sprintf("limit rate %d/second burst %d packets log group %d snaplen %d", NoteRate, NoteBurst, NoteGroup, NoteLength))

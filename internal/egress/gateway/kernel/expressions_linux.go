@@ -21,6 +21,7 @@ const (
 const (
 	reg = 1 // every test uses one register, one after the other
 
+	begins      = expr.CtStateBitNEW
 	established = expr.CtStateBitESTABLISHED | expr.CtStateBitRELATED
 	turnedAside = 1 << 5 // IPS_DST_NAT
 )
@@ -117,8 +118,15 @@ func expressions(conn *nftables.Conn, table *nftables.Table, sets map[string]*nf
 	if r.Established {
 		p.bits(expr.CtKeySTATE, established)
 	}
+	if r.New {
+		p.bits(expr.CtKeySTATE, begins)
+	}
 	if r.Redirected {
 		p.bits(expr.CtKeySTATUS, turnedAside)
+	}
+	if r.Few { // in this order: what is too fast is not counted
+		p.add(&expr.Limit{Type: expr.LimitTypePkts, Rate: gateway.BeginRate, Unit: expr.LimitTimeSecond, Burst: gateway.BeginBurst},
+			&expr.Connlimit{Count: gateway.BeginAtATime})
 	}
 	return p, p.verdict(r)
 }

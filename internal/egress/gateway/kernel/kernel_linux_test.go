@@ -11,9 +11,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -232,6 +235,7 @@ var steps = map[string]func() error{
 		}
 		return errors.Join(err, ierr)
 	},
+	"a program that begins connection after connection fills no table": flood,
 	"who may not is told what is missing (M16)": func() error {
 		if os.Getuid() != 0 {
 			return nil
@@ -258,4 +262,88 @@ var steps = map[string]func() error{
 		}
 		return nil
 	},
+}
+
+// flood begins connections that nobody answers, as fast as it can.
+func flood() error {
+	r, err := ruleset(all...)
+	if err == nil {
+		err = wire()
+	}
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(r.Chains, func(c gateway.Chain) bool { return c.Name == "begun" })
+	begun := r.Chains[at]
+	if err := Apply(gateway.Ruleset{Table: r.Table, Chains: []gateway.Chain{begun}}); err != nil {
+		return err
+	}
+	up, err := netlink.LinkByName("up0")
+	if err != nil {
+		return err
+	}
+	far, err := netlink.LinkByName("up0p")
+	if err == nil {
+		err = netlink.LinkSetUp(far)
+	}
+	to := net.IPv4(198, 18, 0, 14)
+	if err == nil {
+		err = netlink.NeighSet(&netlink.Neigh{LinkIndex: up.Attrs().Index, IP: to, HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 1}, State: netlink.NUD_PERMANENT})
+	}
+	if err != nil {
+		return err
+	}
+	begin := func(n int) error {
+		for i := range n {
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			err = unix.Connect(fd, &unix.SockaddrInet4{Port: 1 + i, Addr: [4]byte(to.To4())})
+			_ = unix.Close(fd)
+			if !errors.Is(err, unix.EINPROGRESS) {
+				return fmt.Errorf("connection %d: %w", i, err)
+			}
+		}
+		return nil
+	}
+	dropped := func() (uint64, error) {
+		conn, err := nftables.New()
+		if err != nil {
+			return 0, err
+		}
+		table := &nftables.Table{Name: r.Table, Family: nftables.TableFamilyINet}
+		rules, err := conn.GetRules(table, &nftables.Chain{Name: begun.Name, Table: table})
+		if err != nil {
+			return 0, err
+		}
+		for _, e := range rules[len(rules)-1].Exprs {
+			if c, ok := e.(*expr.Counter); ok {
+				return c.Packets, nil
+			}
+		}
+		return 0, errors.New("the last rule does not count")
+	}
+	const more = 300
+	if err := begin(gateway.BeginAtATime + more); err != nil {
+		return err
+	}
+	if n, err := dropped(); err != nil || n != more {
+		return fmt.Errorf("%d of %d were dropped, want %d: %w", n, gateway.BeginAtATime+more, more, err)
+	}
+	// Were they all gone, there would still be only so many a second.
+	if err := netlink.ConntrackTableFlush(netlink.ConntrackTable); err != nil {
+		return err
+	}
+	start := time.Now()
+	const again = 3000
+	if err := begin(again); err != nil {
+		return err
+	}
+	n, err := dropped()
+	let := again + more - int(n)
+	if most := gateway.BeginRate*int(time.Since(start)/time.Second+30) + more; err != nil || let > most {
+		return fmt.Errorf("%d more were let through in %v, want at most %d: %w", let, time.Since(start), most, err)
+	}
+	return nil
 }

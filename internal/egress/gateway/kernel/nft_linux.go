@@ -54,8 +54,8 @@ func lacking(err error) error {
 	case errors.Is(err, os.ErrPermission):
 		return NoAdmin()
 	case errors.Is(err, unix.EPROTONOSUPPORT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EAFNOSUPPORT), errors.Is(err, unix.ENOENT), errors.Is(err, unix.EINVAL):
-		return &driver.Error{Code: driver.CodeUnsupported, Field: "network", Hint: "modprobe -a nf_tables nft_ct nft_nat nft_redir nft_masq nft_limit nft_log nfnetlink_log, or use mode \"proxy\"",
-			Err: fmt.Errorf("the kernel of the engine's host does not take the packet filter: nftables with sets, connection tracking and address translation is needed: %w", err)}
+		return &driver.Error{Code: driver.CodeUnsupported, Field: "network", Hint: "modprobe -a nf_tables nft_ct nft_nat nft_redir nft_masq nft_limit nft_connlimit nft_log nfnetlink_log, or use mode \"proxy\"",
+			Err: fmt.Errorf("the kernel of the engine's host does not take the packet filter: nftables with sets, connection tracking, limits and address translation is needed: %w", err)}
 	}
 	return err
 }
