@@ -241,9 +241,10 @@ func (f *front) held() int {
 
 func TestWhatWasReadAheadIsHandedOver(t *testing.T) {
 	t.Parallel()
-	const first = "POST / HTTP/1.1\r\nHost: example.com\r\nContent-Length: 6000\r\n\r\n"
-	const second = "POST /2 HTTP/1.1\r\nHost: example.com\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nend\r\n0\r\n\r\n"
-	words := first + strings.Repeat("x", 6000) + second
+	const head = "POST /2 HTTP/1.1\r\nHost: example.com\r\nTransfer-Encoding: chunked\r\n"
+	const body = "\r\n3\r\nend\r\n0\r\n\r\n"
+	first := "GET / HTTP/1.1\r\nHost: example.com\r\nX: " + strings.Repeat("x", 6000) + "\r\n\r\n"
+	words, want := first+head+body, first+head+"Connection: close\r\n"+body
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +263,7 @@ func TestWhatWasReadAheadIsHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := io.ReadAll(server)
-	if err != nil || string(got) != words {
+	if err != nil || string(got) != want {
 		t.Errorf("the server got %q, %v", got, err)
 	}
 	_, _ = io.WriteString(server, "the answer")
