@@ -180,7 +180,30 @@ func canonicalPrefix(field string, p netip.Prefix) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
+// asItIs reports whether a host is canonical already, as that of nearly every
+// request is, in one pass.
+func asItIs(host string) bool {
+	begin, last := 0, host // of a label
+	for i := 0; i <= len(host); i++ {
+		if i < len(host) && host[i] != '.' {
+			if c := host[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+				return false
+			}
+			continue
+		}
+		last = host[begin:i]
+		if last == "" || len(last) > 63 || last[0] == '-' || last[len(last)-1] == '-' {
+			return false
+		}
+		begin = i + 1
+	}
+	return len(host) <= 253 && len(last) < len(host) && (last[0] < '0' || last[0] > '9')
+}
+
 func canonicalHost(field, host string, wildcard bool) (string, error) {
+	if asItIs(host) {
+		return host, nil
+	}
 	bad := func(problem, fix string) (string, error) {
 		return "", Invalid(field, fmt.Sprintf("%q %s", host, problem), fix)
 	}

@@ -97,7 +97,10 @@ type firewall struct {
 	others    []opened
 }
 
-const protectedSet = "protected"
+const (
+	protectedSet = "protected"
+	metadataSet  = "metadata" // of these, told apart: who floods the others hides no attempt at it
+)
 
 func (f *firewall) protect() {
 	for _, r := range append(driver.Protected(), f.Protect...) {
@@ -106,11 +109,14 @@ func (f *firewall) protect() {
 		}
 	}
 	slices.SortStableFunc(f.protected, func(a, b driver.Range) int { return b.Prefix.Bits() - a.Prefix.Bits() })
-	var all []netip.Prefix
+	var all, metadata []netip.Prefix
 	for _, r := range f.protected {
 		all = append(all, r.Prefix)
+		if r.Class == driver.ClassMetadata {
+			metadata = append(metadata, r.Prefix)
+		}
 	}
-	f.sets = []Set{{protectedSet, egress.SpansOf(all...)}}
+	f.sets = []Set{{protectedSet, egress.SpansOf(all...)}, {metadataSet, egress.SpansOf(metadata...)}}
 }
 
 // open sorts rules for CIDRs into sets, by their ports. Of a rule that names a
@@ -179,6 +185,8 @@ func (f *firewall) straight(base PacketRule, protected Verdict) []PacketRule {
 		add(o.set, o.ports, Accept, "a rule names this protected range")
 	}
 	if protected == Drop {
+		add(metadataSet, nil, Note, "told")
+		add(metadataSet, nil, Drop, "metadata")
 		add(protectedSet, nil, Note, "told")
 	}
 	add(protectedSet, nil, protected, "protected")

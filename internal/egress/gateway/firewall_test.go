@@ -193,6 +193,36 @@ func TestFirewallDecidesPackets(t *testing.T) {
 	}
 }
 
+// What the packet filter tells of is rationed, by rule: who floods what is
+// protected uses up no word of what is told of metadata.
+func TestAnAttemptAtMetadataIsToldInAFlood(t *testing.T) {
+	t.Parallel()
+	r, err := Firewall(ruleList(t, "example.com", "169.254.0.0/16:80"), site())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tells := func(to string) (by []int) {
+		sets := map[string]egress.Spans{}
+		for _, s := range r.Sets {
+			sets[s.Name] = s.Spans
+		}
+		for i, rule := range r.Chains[slices.IndexFunc(r.Chains, func(c Chain) bool { return c.Name == "forward" })].Rules {
+			if rule.In == "" || rule.Established || rule.ToSet != "" && !sets[rule.ToSet].Contains(netip.MustParseAddr(to)) || len(rule.Ports) > 0 {
+				continue
+			}
+			if rule.Verdict != Note {
+				break
+			}
+			by = append(by, i)
+		}
+		return by
+	}
+	metadata, private, public := tells("169.254.169.254"), tells("10.0.0.1"), tells("8.8.8.8")
+	if len(metadata) != 1 || len(private) != 1 || len(public) != 1 || metadata[0] == private[0] || private[0] == public[0] {
+		t.Errorf("metadata is told by %v, a private address by %v, a public one by %v", metadata, private, public)
+	}
+}
+
 // What goes straight through is what the policy decides, for every address and
 // port, whatever the rules (M09).
 func TestFirewallIsThePolicy(t *testing.T) {
