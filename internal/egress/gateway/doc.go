@@ -10,7 +10,8 @@
 // public, or opened by a rule that names it.
 //
 // Nothing here opens a socket by itself: dialling and looking up are the
-// caller's functions. Memory is bounded, per connection and in all. TLS is
-// never opened. What is refused is told to egress.Denials: target, port and
-// reason, never what was sent.
+// caller's functions, and so may be carrying what a Router has allowed
+// (Passage). Memory is bounded, per connection and in all. TLS is never opened.
+// What is refused is told to egress.Denials: target, port and reason, never
+// what was sent.
 package gateway

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// duct is a pipe: memory of the kernel's, to which and from which it moves what sockets
-// hold without copying it.
+// duct is a pipe: memory of the kernel's, to which and from which it moves what
+// sockets hold without copying it.
 type duct struct {
 	r, w int
 	left int // bytes in it

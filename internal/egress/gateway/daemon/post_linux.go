@@ -55,11 +55,9 @@ func open(ctx context.Context, cfg boot.Config) (p *post, ready boot.Ready, err 
 	if err != nil {
 		return p, ready, err
 	}
-	if files < relay.MinFiles {
-		return p, ready, driver.Unsupported("network", fmt.Sprintf("a container may have %d files open, and a gateway takes at least %d", files, relay.MinFiles),
-			`set "default-ulimits": {"nofile": {"Name": "nofile", "Soft": 20000, "Hard": 20000}} in the engine's daemon.json, and restart it`)
+	if p.opening, err = openings(files); err != nil {
+		return p, ready, err
 	}
-	p.opening = (files - spare) / 2
 
 	if err := kernel.Able(); err != nil {
 		return p, ready, err
@@ -132,6 +130,16 @@ const (
 	// for the ways to the relays; each connection that begins takes two.
 	spare = asking + 2*talking + 64
 )
+
+// openings is how many connections may be on their way to a relay, when a
+// process may have so many files open.
+func openings(files int) (int, error) {
+	if files < relay.MinFiles {
+		return 0, driver.Unsupported("network", fmt.Sprintf("a process in a container may have %d files open, and a gateway takes at least %d", files, relay.MinFiles),
+			`set "default-ulimits": {"nofile": {"Name": "nofile", "Soft": 20000, "Hard": 20000}} in the engine's daemon.json, and restart it`)
+	}
+	return min(mostConns, (files-spare)/2), nil
+}
 
 // shareMemory leaves a quarter of what the gateway was given to this process,
 // and gives what is left for its relays; 0 when it was given no bound.
