@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,8 @@ type Options struct {
 	// connection to what it has removed, and a paused guest is as silent. Nil:
 	// the connection's own end is all that is waited for.
 	Over func(ctx context.Context) bool
+
+	patience time.Duration // silence, but for tests
 }
 
 // silence is after how long without an answer Over is asked, and how long it
@@ -158,6 +161,7 @@ func muxConfig() *yamux.Config {
 // while there are none, Over is asked whether there will ever be one.
 func (c *Client) live() {
 	const unanswered = 8
+	patience := cmp.Or(c.opts.patience, silence)
 	under, asking := make(chan struct{}, unanswered), make(chan struct{}, 1)
 	var heard atomic.Int64 // when the last answer came
 	heard.Store(time.Now().UnixNano())
@@ -181,7 +185,7 @@ func (c *Client) live() {
 			})
 		default: // paused, it seems
 		}
-		if c.opts.Over == nil || time.Since(time.Unix(0, heard.Load())) < silence {
+		if c.opts.Over == nil || time.Since(time.Unix(0, heard.Load())) < patience {
 			continue
 		}
 		select {
