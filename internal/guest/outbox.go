@@ -40,20 +40,25 @@ func newOutbox(conn io.ReadWriteCloser) *outbox {
 
 // Write never waits.
 func (o *outbox) Write(b []byte) (int, error) {
+	if err := o.Gather(b, nil); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Gather writes a and then b.
+func (o *outbox) Gather(a, b []byte) error {
 	o.mu.Lock()
-	if o.err == nil && len(o.buf)+len(b) > boxMost {
+	if o.err == nil && len(o.buf)+len(a)+len(b) > boxMost {
 		o.err = errUnread
 	}
 	err := o.err
 	if err == nil {
-		o.buf = append(o.buf, b...)
+		o.buf = append(append(o.buf, a...), b...)
 	}
 	o.mu.Unlock()
 	o.wake()
-	if err != nil {
-		return 0, err
-	}
-	return len(b), nil
+	return err
 }
 
 func (o *outbox) wake() {

@@ -222,6 +222,26 @@ func (t *tunnel) Write(b []byte) (int, error) {
 	return n, timely(err)
 }
 
+// ReadFrom gives it all of r, in pieces that are worth a frame.
+func (t *tunnel) ReadFrom(r io.Reader) (sent int64, err error) {
+	buf := make([]byte, wire.MaxFrame)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if n, werr := t.Write(buf[:n]); werr != nil {
+				return sent + int64(n), werr
+			}
+			sent += int64(n)
+		}
+		if err == io.EOF { //nolint:errorlint // as io.Copy does
+			return sent, nil
+		}
+		if err != nil {
+			return sent, err
+		}
+	}
+}
+
 func (t *tunnel) CloseWrite() error { return t.s.CloseWrite() }
 
 // Close ends both directions.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -60,8 +61,12 @@ func TestATunnelCarriesBothDirectionsToTheirEnds(t *testing.T) {
 			err = errors.New(string(b))
 		}
 		// The program has said all, and still hears.
-		_, werr := conn.Write([]byte("hello, program"))
-		served <- errors.Join(err, werr, conn.CloseWrite())
+		_, werr := conn.Write([]byte("hello, "))
+		n, rerr := io.Copy(conn, iotest.DataErrReader(strings.NewReader("program")))
+		if n != 7 {
+			rerr = errors.Join(rerr, io.ErrShortWrite)
+		}
+		served <- errors.Join(err, werr, rerr, conn.CloseWrite())
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func run(boot wire.Boot) error {
 	go g.watchClock()
 	go g.accept(listener)
 	if boot.Owned {
-		g.owner = &stdio{in, &outlet{f: out}}
+		g.owner = &stdio{&inlet{f: in}, &outlet{f: out}}
 		g.serve(g.owner)
 	}
 	select {}
@@ -153,7 +153,7 @@ func takeStdio() (in, out *os.File, err error) {
 	for fd := range files {
 		moved, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		if err == nil {
-			err = unix.SetNonblock(moved, fd == 0)
+			err = unix.SetNonblock(moved, false)
 		}
 		if err == nil {
 			err = unix.Dup3(null, fd, 0)

@@ -61,7 +61,7 @@ func (g *guest) talk(conn io.ReadWriteCloser) {
 	cfg.ConnectionWriteTimeout = 24 * time.Hour
 	// A host that reads slowly is waited for, and not cut off.
 	cfg.StreamCloseTimeout = 0
-	heard := &hearing{ReadWriteCloser: conn}
+	heard := &hearing{ReadWriteCloser: readAhead(conn)}
 	out := wire.Join(heard)
 	mux, err := yamux.Server(out, cfg)
 	if err != nil {

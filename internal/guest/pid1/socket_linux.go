@@ -83,7 +83,7 @@ func dial() (*net.UnixConn, error) {
 
 // stdio is the owner's connection: PID 1's own stdin and stdout.
 type stdio struct {
-	in  *os.File
+	in  *inlet
 	out *outlet
 }
 

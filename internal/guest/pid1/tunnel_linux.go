@@ -144,7 +144,7 @@ func carryDown(conn io.Writer, stream io.Reader) bool {
 			}
 		}
 		if sent >= plenty && len(buf) == smallPiece {
-			buf = make([]byte, 4*smallPiece)
+			buf = make([]byte, wire.MaxFrame)
 		}
 		if err != nil {
 			return err == io.EOF

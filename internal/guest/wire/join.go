@@ -51,6 +51,10 @@ func (j *Joiner) Write(b []byte) (int, error) {
 	if j.failed != nil {
 		return 0, j.failed
 	}
+	if g, ok := j.conn.(gatherer); ok && j.body && len(b) >= heldMost {
+		j.body = false
+		return len(b), j.flushWith(g, b)
+	}
 	j.buf = append(j.buf, b...)
 	waits := false
 	switch {
@@ -84,8 +88,19 @@ func (j *Joiner) Hold() (release func()) {
 	}
 }
 
+// gatherer takes two pieces for one write: what is large is not copied for it.
+type gatherer interface{ Gather(a, b []byte) error }
+
 // flush writes all there is. The caller holds mu.
 func (j *Joiner) flush() error {
+	return j.flushBy(func() error { _, err := j.conn.Write(j.buf); return err })
+}
+
+func (j *Joiner) flushWith(g gatherer, b []byte) error {
+	return j.flushBy(func() error { return g.Gather(j.buf, b) })
+}
+
+func (j *Joiner) flushBy(write func() error) error {
 	if j.ticks {
 		j.timer.Stop()
 		j.ticks = false
@@ -93,7 +108,7 @@ func (j *Joiner) flush() error {
 	if len(j.buf) == 0 || j.failed != nil {
 		return j.failed
 	}
-	_, j.failed = j.conn.Write(j.buf)
+	j.failed = write()
 	clear(j.buf) // it may have held a secret
 	j.buf = j.buf[:0]
 	return j.failed

@@ -186,8 +186,26 @@ type rwc struct{ bytes.Buffer }
 func (*rwc) Close() error { return nil }
 
 func TestJoinChangesNoByte(t *testing.T) {
+	for name, to := range map[string]io.ReadWriteCloser{"one piece a write": &rwc{}, "two pieces a write": &gathers{}} {
+		t.Run(name, func(t *testing.T) { joinChangesNoByte(t, to) })
+	}
+}
+
+// gathers takes large bodies by themselves.
+type gathers struct {
+	rwc
+	large int
+}
+
+func (g *gathers) Gather(a, b []byte) error {
+	g.large++
+	g.Buffer.Write(a)
+	g.Buffer.Write(b)
+	return nil
+}
+
+func joinChangesNoByte(t *testing.T, joined io.ReadWriteCloser) {
 	var plain bytes.Buffer
-	joined := &rwc{}
 	j := Join(joined)
 	release := func() {}
 	for i, b := range [][]byte{
@@ -208,8 +226,12 @@ func TestJoinChangesNoByte(t *testing.T) {
 		}
 	}
 	release()
-	if !bytes.Equal(plain.Bytes(), joined.Bytes()) {
-		t.Errorf("%q\n%q", plain.Bytes(), joined.Bytes())
+	got := joined.(interface{ Bytes() []byte }).Bytes() //nolint:forcetypeassert // both have it
+	if !bytes.Equal(plain.Bytes(), got) {
+		t.Errorf("%q\n%q", plain.Bytes(), got)
+	}
+	if g, ok := joined.(*gathers); ok && g.large != 1 {
+		t.Errorf("%d bodies were large", g.large)
 	}
 }
 
