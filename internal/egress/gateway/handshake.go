@@ -26,8 +26,10 @@ const (
 	recordAlert       = 21
 	recordData        = 23
 	maxCiphertext     = maxRecord + 2048 // of TLS 1.2, the longest there is
-	messageRequest    = 0                // HelloRequest: it stands before what answers
-	messageAnswer     = 2                // ServerHello, or HelloRetryRequest
+	maxRetry          = 4 << 10          // a HelloRetryRequest
+	maxRereading      = 32
+	messageRequest    = 0 // HelloRequest: it stands before what answers
+	messageAnswer     = 2 // ServerHello, or HelloRetryRequest
 	answerRandomBegin = messageHeaderLen + 2
 	answerRandomEnd   = answerRandomBegin + 32
 )
@@ -42,51 +44,41 @@ var retryRandom = []byte{
 // down passes on what the server says, until it has answered for good. After
 // an error it may still do so, to whom nothing is passed on any more.
 func (h *handshake) down(client io.Writer, server io.Reader) error {
-	var messages []byte
+	var messages []byte // of which it is not known yet what they are
+	piece := make([]byte, 512)
 	for {
-		record, err := readRecord(server)
-		answered := false
-		switch {
-		case err != nil || record[0] == recordChange || record[0] == recordAlert:
-		case record[0] == recordHandshake:
-			var waits bool
-			if messages, waits = unanswered(append(messages, record[recordHeaderLen:]...)); len(messages) > MaxHello {
-				return refuse(egress.BadTLS, "the server does not come to its answer")
-			}
-			answered = !waits
-		default: // it speaks something else, and takes no second ClientHello
-			answered = true
-		}
-		if answered { // before the client knows, so that what it says to it is not read
-			h.settled.Store(true)
-		}
-		if _, werr := client.Write(record); werr != nil {
-			return werr
-		}
-		if err != nil || answered {
+		header := piece[:recordHeaderLen]
+		if n, err := io.ReadFull(server, header); err != nil {
+			_, _ = client.Write(header[:n])
 			return err
 		}
+		kind, left := header[0], int(binary.BigEndian.Uint16(header[3:]))
+		if kind < recordChange || kind > recordHandshake {
+			h.settled.Store(true) // it speaks something else, and takes no second ClientHello
+		}
+		if _, err := client.Write(header); err != nil || h.settled.Load() {
+			return err
+		}
+		for left > 0 {
+			n, err := server.Read(piece[:min(left, len(piece))])
+			left -= n
+			if kind == recordHandshake {
+				var waits bool
+				if messages, waits = unanswered(append(messages, piece[:n]...)); !waits {
+					h.settled.Store(true) // before the client knows, so that what it says to it is not read
+				}
+			}
+			if len(messages) > maxRetry {
+				return refuse(egress.BadTLS, "the server does not come to its answer")
+			}
+			if _, werr := client.Write(piece[:n]); werr != nil {
+				return werr
+			}
+			if err != nil || h.settled.Load() {
+				return err
+			}
+		}
 	}
-}
-
-// readRecord reads a record of a handshake, and of anything else the first
-// bytes. With an error it gives what there was.
-func readRecord(r io.Reader) ([]byte, error) {
-	header := make([]byte, recordHeaderLen)
-	n, err := io.ReadFull(r, header)
-	if err != nil {
-		return header[:n], err
-	}
-	size := int(binary.BigEndian.Uint16(header[3:]))
-	if kind := header[0]; kind < recordChange || kind > recordHandshake {
-		return header, nil
-	}
-	if size > maxCiphertext {
-		return header, refuse(egress.BadTLS, "a record of %d bytes", size)
-	}
-	record := append(header, make([]byte, size)...)
-	n, err = io.ReadFull(r, record[recordHeaderLen:])
-	return record[:recordHeaderLen+n], err
 }
 
 // unanswered takes what is no answer from the beginning of a server's messages,
@@ -151,9 +143,9 @@ func (h *handshake) up(server io.Writer, r *bufio.Reader, hello func() (Hello, e
 	}
 }
 
-// rereading bounds the memory of second ClientHellos, as gate.listen does that
-// of first ones: there are few.
-var rereading = make(chan struct{}, maxReading)
+// rereading bounds the memory of second ClientHellos in a process, as
+// gate.listen does that of first ones: there are few.
+var rereading = make(chan struct{}, maxRereading)
 
 // again reads another ClientHello, within FirstWords.
 func (o *opening) again() (Hello, error) {

@@ -141,6 +141,22 @@ func TestASecondClientHelloNamesTheSameHost(t *testing.T) {
 	}
 }
 
+// What is kept of a server that does not come to its answer is bounded.
+func TestAServerThatDoesNotAnswerForGoodIsLeft(t *testing.T) {
+	t.Parallel()
+	long := append([]byte{messageAnswer, 0, 0xf0, 0, 3, 3}, append(bytes.Clone(retryRandom), make([]byte, 60_000)...)...)
+	var h handshake
+	if err := h.down(io.Discard, bytes.NewReader(inOne(long))); reasonOf(err, "") != egress.BadTLS || h.settled.Load() {
+		t.Errorf("%v, settled %v", err, h.settled.Load())
+	}
+	// One that ends before has not answered either.
+	var got bytes.Buffer
+	half := answerWith(retryRandom)[:20]
+	if err := h.down(&got, bytes.NewReader(half)); err == nil || h.settled.Load() || !bytes.Equal(got.Bytes(), half) {
+		t.Errorf("%v, settled %v, passed on %q", err, h.settled.Load(), got.Bytes())
+	}
+}
+
 // Go's own client and server, over real sockets, with a retry and without.
 func TestRealHandshakesWithARetryGetThroughTheRouter(t *testing.T) {
 	t.Parallel()
