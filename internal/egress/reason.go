@@ -45,7 +45,7 @@ var reasonTexts = map[Reason]string{
 	Unresolved:   "the name does not resolve",
 	QueryType:    "only addresses are resolved",
 	Rate:         "too many names were asked for",
-	Capacity:     "too many connections are open",
+	Capacity:     "too many connections are open, or begin at once",
 	Protocol:     "it begins neither as TLS nor as HTTP/1",
 	NoServerName: "TLS names no server (SNI)",
 	Encrypted:    "TLS hides the name of the server (Encrypted ClientHello)",
