@@ -66,7 +66,7 @@ func TestConnectionsBeyondTheMostWaitAndAreServed(t *testing.T) {
 
 func TestAGatewayNeedsFiles(t *testing.T) {
 	t.Parallel()
-	for files, want := range map[int]int{1024: 384, 20_000: 9_872, 1 << 20: mostConns} {
+	for files, want := range map[int]int{1024: 368, 20_000: 9_856, 1 << 20: mostConns} {
 		if got, err := openings(files); err != nil || got != want {
 			t.Errorf("%d files: %d, %v", files, got, err)
 		}

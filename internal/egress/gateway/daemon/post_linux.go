@@ -127,8 +127,8 @@ func open(ctx context.Context, cfg boot.Config) (p *post, ready boot.Ready, err 
 const (
 	mostConns = 10_000
 	// spare descriptors are for questions, for those who ask them over TCP, and
-	// for the ways to the relays; each connection that begins takes two.
-	spare = asking + 2*talking + 64
+	// for up to 24 relays, of two each; each connection that begins takes two.
+	spare = asking + 2*talking + 96
 )
 
 // openings is how many connections may be on their way to a relay, when a
