@@ -10,12 +10,13 @@ GOOS    := $(shell go env GOOS)
 GOARCH  := $(shell go env GOARCH)
 MIRROR  := $(HOME)/.terraform.d/plugins/registry.terraform.io/sandboxio/sandboxio/$(VERSION)/$(GOOS)_$(GOARCH)
 
-# The guest and the gateway come first: the other two carry their digests, so
-# that a sandbox runs this build's or none. Same source, same bytes, wherever it
+# The guest, the gateway and the probe come first: the other two carry their
+# digests, so that a sandbox runs this build's or none. Same source, same bytes, wherever it
 # is built.
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GUEST   := -X $(MODULE)/internal/guest.ReleaseDigest=sha256
 GATEWAY := -X $(MODULE)/internal/egress/gateway/boot.ReleaseDigest=sha256
+PROBE   := -X $(MODULE)/internal/egress/prove.ReleaseDigest=sha256
 BUILD   := CGO_ENABLED=0 go build -trimpath
 
 .PHONY: help build guest gateway probe demo test bench bench-policy fuzz check check-fast generate install clean
@@ -38,7 +39,8 @@ probe:
 build: guest gateway probe ## bin/sandboxio, the provider and what runs on the engine
 	@guest=$$(scripts/digest.sh bin/sandboxio-guest)
 	gateway=$$(scripts/digest.sh bin/sandboxio-gateway)
-	flags="$(LDFLAGS) $(GUEST):$$guest $(GATEWAY):$$gateway"
+	probe=$$(scripts/digest.sh bin/sandboxio-probe)
+	flags="$(LDFLAGS) $(GUEST):$$guest $(GATEWAY):$$gateway $(PROBE):$$probe"
 	$(BUILD) -ldflags "$$flags" -o bin/sandboxio ./cmd/sandboxio
 	$(BUILD) -ldflags "$$flags" -o bin/terraform-provider-sandboxio .
 	for binary in bin/sandboxio bin/terraform-provider-sandboxio; do
@@ -46,6 +48,7 @@ build: guest gateway probe ## bin/sandboxio, the provider and what runs on the e
 			grep -qF "$$digest" "$$binary" || { echo "$$binary does not carry the digests of guest and gateway"; exit 1; }
 		done
 	done
+	grep -qF "$$probe" bin/sandboxio || { echo "bin/sandboxio does not carry the digest of the probe"; exit 1; }
 
 demo: ## plan, deny, apply, run, destroy on a real Docker Engine
 	@scripts/demo.sh

@@ -11,4 +11,5 @@ for arch in amd64 arm64; do
 	scripts/gateway.sh "$dir/sandboxio-gateway" "$arch"
 	scripts/digest.sh "$dir/sandboxio-gateway" >"$dir/gateway.sha256"
 	scripts/probe.sh "$dir/sandboxio-probe" "$arch"
+	scripts/digest.sh "$dir/sandboxio-probe" >"$dir/probe.sha256"
 done

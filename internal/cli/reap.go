@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/prove"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/reap"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -21,8 +23,9 @@ func (a *app) reapCommand() *cobra.Command {
 		Use:   "reap",
 		Short: "Find sandboxes that should be gone, and remove them with --kill",
 		Long: `Find sandboxes whose deadline has passed, that were made but never started, or
-that ended and were not removed, by the backend's own clock. Without --kill
-nothing is removed. A sandbox whose time has not come is never touched, unless
+that ended and were not removed, by the backend's own clock, and on an engine what
+runs of ` + "`sandboxio egress prove`" + ` have left that were killed. Without --kill nothing
+is removed. A sandbox whose time has not come is never touched, unless
 --max-age names an age that it has passed.`,
 		Example: `  sandboxio reap
   sandboxio reap --backend docker:///var/run/docker.sock --kill
@@ -60,6 +63,7 @@ func parseLabels(in []string) (map[string]string, error) {
 }
 
 type reapItem struct {
+	Kind    string    `json:"kind"` // "sandbox", or of a dead prove "container", "network" or "image"
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	State   string    `json:"state"`
@@ -89,9 +93,29 @@ func (a *app) reap(ctx context.Context, opts reap.Options) error {
 		Due     []reapItem `json:"due"`
 	}{rep.Backend, rep.Now, !opts.Kill, rep.Seen, []reapItem{}}
 	for _, it := range rep.Items {
-		item := reapItem{ID: it.ID, Name: it.Name, State: string(it.State), Created: it.Created, Owner: it.Owner, Reason: it.Reason, Removed: it.Removed}
+		item := reapItem{Kind: "sandbox", ID: it.ID, Name: it.Name, State: string(it.State), Created: it.Created, Owner: it.Owner, Reason: it.Reason, Removed: it.Removed}
 		if it.Err != nil {
 			item.Error = it.Err.Error()
+		}
+		out.Due = append(out.Due, item)
+	}
+	var left []prove.Left
+	if len(opts.Labels) == 0 && !rep.Now.IsZero() { // they have no labels that could be asked for
+		var lerr error
+		left, lerr = prove.Sweep(ctx, b, opts.Kill)
+		err = driver.Join(err, lerr)
+	}
+	left = slices.DeleteFunc(left, func(l prove.Left) bool { // told already
+		return slices.ContainsFunc(rep.Items, func(it reap.Item) bool { return it.ID == l.ID })
+	})
+	gone := 0
+	for _, l := range left {
+		if l.Removed {
+			gone++
+		}
+		item := reapItem{Kind: l.Kind, ID: l.ID, Name: l.Name, Created: l.Created, Owner: l.Owner(), Reason: "left by a prove that was killed", Removed: l.Removed}
+		if l.Err != nil {
+			item.Error = l.Err.Error()
 		}
 		out.Due = append(out.Due, item)
 	}
@@ -111,9 +135,16 @@ func (a *app) reap(ctx context.Context, opts reap.Options) error {
 		switch {
 		case err != nil && rep.Now.IsZero(): // nothing was looked at
 		case opts.Kill:
-			fmt.Fprintf(w, "%d of %d sandboxes removed\n", rep.Removed(), rep.Seen)
+			fmt.Fprintf(w, "%d of %d sandboxes removed", rep.Removed(), rep.Seen)
+			if len(left) > 0 {
+				fmt.Fprintf(w, ", and %d of %d objects of a prove that was killed", gone, len(left))
+			}
+			fmt.Fprintln(w)
 		default:
-			fmt.Fprintf(w, "%d of %d sandboxes are due", len(out.Due), rep.Seen)
+			fmt.Fprintf(w, "%d of %d sandboxes are due", len(rep.Items), rep.Seen)
+			if len(left) > 0 {
+				fmt.Fprintf(w, ", and %d objects of a prove that was killed", len(left))
+			}
 			if len(out.Due) > 0 {
 				fmt.Fprint(w, "; add --kill to remove them")
 			}

@@ -101,7 +101,9 @@ var attempts = map[string]attempt{
 	"udp-to-cidr":    datagram(func(t *try) netip.Addr { return t.CIDR }, OpenPort, nil),
 	"udp-to-host":    datagram(func(t *try) netip.Addr { return t.Allowed }, 443, quic),
 	// The engine's host is on the link too, and has a port of its own.
-	"udp-broadcast":  shouted("255.255.255.255:9999", fmt.Sprint("255.255.255.255:", HostPort), fmt.Sprint("224.0.0.1:", HostPort)),
+	"udp-broadcast": func(t *try) (string, error) {
+		return shouted("255.255.255.255:9999", fmt.Sprint("255.255.255.255:", t.HostPort), fmt.Sprint("224.0.0.1:", t.HostPort))(t)
+	},
 	"udp-mdns":       shouted("224.0.0.251:5353"),
 	"udp-ssdp":       shouted("239.255.255.250:1900"),
 	"icmp-echo":      socketed(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, ping(own)),
@@ -260,8 +262,8 @@ var attempts = map[string]attempt{
 	"public-doh":      place(special(4), 443),
 	"near-container":  place(func(t *try) netip.Addr { return t.Near }, 80),
 	"near-udp":        datagram(func(t *try) netip.Addr { return t.Near }, 9999, nil),
-	"engine-host":     place(func(t *try) netip.Addr { return t.Engine }, HostPort),
-	"engine-host-udp": datagram(func(t *try) netip.Addr { return t.Engine }, HostPort, nil),
+	"engine-host":     func(t *try) (string, error) { return place(engine, t.HostPort)(t) },
+	"engine-host-udp": func(t *try) (string, error) { return datagram(engine, t.HostPort, nil)(t) },
 
 	// What only a proxy can be told.
 	"proxy-name":        tunnelled(func(t *try) string { return t.evil() + ":443" }),

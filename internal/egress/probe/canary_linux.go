@@ -66,7 +66,17 @@ func serve(config string) error {
 		}
 		go c.receive(u, p)
 	}
-	c.say(Told{Ready: true})
+	var free uint16
+	if c.w.Free {
+		l, u, err := listenFree()
+		if err != nil {
+			return err
+		}
+		free = uint16(l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert,gosec // it is TCP's
+		go c.accept(l, free)
+		go c.receive(u, free)
+	}
+	c.say(Told{Ready: true, Port: free})
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		if mark, ok := strings.CutPrefix(in.Text(), "mark "); ok {
@@ -74,6 +84,25 @@ func serve(config string) error {
 		}
 	}
 	return in.Err()
+}
+
+// listenFree takes a port that is free for both TCP and UDP: another canary may
+// be on this host.
+func listenFree() (*net.TCPListener, *net.UDPConn, error) {
+	var last error
+	for range 32 {
+		l, err := net.ListenTCP("tcp", nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		u, err := net.ListenUDP("udp", &net.UDPAddr{Port: l.Addr().(*net.TCPAddr).Port}) //nolint:forcetypeassert // it is TCP's
+		if err == nil {
+			return l, u, nil
+		}
+		last = err
+		_ = l.Close()
+	}
+	return nil, nil, last
 }
 
 // mark has its answer come after all that came before: by a packet of our own,

@@ -30,6 +30,8 @@ func datagram(addr func(*try) netip.Addr, port uint16, f func(sign string) []byt
 func own(t *try) netip.Addr  { return t.Denied }
 func own6(t *try) netip.Addr { return t.Denied6 }
 
+func engine(t *try) netip.Addr { return t.Engine }
+
 // shouted sends to everybody on the link.
 func shouted(to ...string) attempt {
 	return func(t *try) (string, error) {

@@ -26,6 +26,8 @@ type Env struct {
 	Near    netip.Addr `json:"near"`    // a container on another network of the engine
 	Engine  netip.Addr `json:"engine"`  // the engine's host, as that network has it
 
+	HostPort uint16 `json:"host_port"` // of the canary on the engine's host, TCP and UDP
+
 	// Server is the resolver that the sandbox has; the zero value means that
 	// it is the router.
 	Server netip.Addr `json:"server"`
@@ -42,7 +44,6 @@ const (
 	Wild     = "wild." + Zone    // its subdomains are allowed
 	Evil     = "evil." + Zone    // not allowed, with its subdomains
 	OpenPort = 7000              // of Env.CIDR
-	HostPort = 47808             // of the canary on the engine's host
 )
 
 // evil is a name that is not allowed, leads to the attempt's own address and
@@ -86,6 +87,7 @@ type Event struct {
 // or an event.
 type Told struct {
 	Ready bool   `json:"ready,omitempty"`
+	Port  uint16 `json:"port,omitempty"` // with Ready: the one of World.Free
 	Mark  string `json:"mark,omitempty"`
 	Event *Event `json:"event,omitempty"`
 	Error string `json:"error,omitempty"`
@@ -147,6 +149,7 @@ type World struct {
 	Addrs []netip.Prefix `json:"addrs"` // it takes beside its own
 	TCP   []uint16       `json:"tcp"`   // ports it answers on
 	UDP   []uint16       `json:"udp"`   //
+	Free  bool           `json:"free"`  // answer on one port more, TCP and UDP, that nobody has
 	Sniff bool           `json:"sniff"` // write down each packet, and not only connections
 	Iface string         `json:"iface"` // takes Addrs
 }

@@ -75,6 +75,7 @@ func (t *talker) close() {
 // canary is a talker that tells what comes to it.
 type canary struct {
 	*talker
+	port  uint16 // that it found free, if it was to
 	marks chan string
 	heard chan struct{} // all that it said was read
 }
@@ -82,7 +83,11 @@ type canary struct {
 // listen hears a canary until it ends, and returns once it is ready.
 func listen(ctx context.Context, t *talker, to *witness) (*canary, error) {
 	c := &canary{talker: t, marks: make(chan string, 8), heard: make(chan struct{})}
-	ready := make(chan error, 1)
+	type word struct {
+		port uint16
+		err  error
+	}
+	ready := make(chan word, 1)
 	go func() {
 		defer close(c.heard)
 		defer close(c.marks)
@@ -95,12 +100,12 @@ func listen(ctx context.Context, t *talker, to *witness) (*canary, error) {
 			}
 			switch {
 			case told.Ready:
-				ready <- nil
+				ready <- word{port: told.Port}
 			case told.Event != nil:
 				to.add(*told.Event)
 			case told.Error != "":
 				select {
-				case ready <- errors.New("a canary says: " + told.Error):
+				case ready <- word{err: errors.New("a canary says: " + told.Error)}:
 				default:
 				}
 				return
@@ -109,13 +114,14 @@ func listen(ctx context.Context, t *talker, to *witness) (*canary, error) {
 			}
 		}
 		select {
-		case ready <- errors.New("a canary ended"):
+		case ready <- word{err: errors.New("a canary ended")}:
 		default:
 		}
 	}()
 	select {
-	case err := <-ready:
-		return c, err
+	case w := <-ready:
+		c.port = w.port
+		return c, w.err
 	case <-ctx.Done():
 		return c, ctx.Err()
 	}

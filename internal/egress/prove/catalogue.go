@@ -45,6 +45,16 @@ func Controls(m Mode) []string {
 	return nil
 }
 
+// canaries are attempts that show, from where nothing is enforced, that a canary
+// is there and heard: before the attempts, and after them.
+var canaries = []struct{ name, attempt, text string }{
+	{"canary-router", "tcp-ssh", "the canary that has every address"},
+	{"canary-router6", "tcp6", "the same by IPv6"},
+	{"canary-names", "dns-other-udp", "the canaries' name server"},
+	{"canary-neighbour", "near-container", "the canary on the other network"},
+	{"canary-engine-host", "engine-host", "the canary in the engine's own network"},
+}
+
 var twoModes = []Mode{Transparent, Proxy}
 
 // Catalogue lists the attempts.

@@ -30,6 +30,7 @@ type Evidence struct {
 	Engine  Engine    `json:"engine"`
 	Image   string    `json:"image"`          // of the sandbox, by digest
 	Probe   string    `json:"probe"`          // digest of the program inside
+	Pinned  bool      `json:"probe_pinned"`   // that digest is the one that this release was linked with
 	Only    []string  `json:"only,omitempty"` // attempts that were asked for; without, the whole catalogue
 	Modes   []Section `json:"modes"`
 	Limits  []string  `json:"limits"` // what is open by design
@@ -65,6 +66,7 @@ type Finding struct {
 	Expected   Outcome    `json:"expected"`
 	Protection Protection `json:"protection,omitempty"`
 	Control    Outcome    `json:"control,omitempty"` // the same where nothing is enforced
+	After      Outcome    `json:"after,omitempty"`   // of a control: the same once more, after all attempts
 	Said       string     `json:"said,omitempty"`    // by the probe; no part of the verdict
 	Why        string     `json:"why,omitempty"`     // it is not applicable, or not tried
 	Seen       []string   `json:"seen,omitempty"`    // by the canaries
@@ -102,6 +104,11 @@ func (e Evidence) Problems() []string {
 				out = append(out, fmt.Sprintf("%s: %s is %s, expected %s", r.Mode, f.Name, f.Outcome, f.Expected))
 			}
 		}
+		for _, f := range r.Controls {
+			if f.Outcome == Open && f.After != Open {
+				out = append(out, fmt.Sprintf("%s: %s was open, and is %s after the attempts: what is closed may have had nobody to come to", r.Mode, f.Name, f.After))
+			}
+		}
 		for _, s := range r.Stray {
 			out = append(out, fmt.Sprintf("%s: nobody's: %s", r.Mode, s))
 		}
@@ -127,9 +134,16 @@ func (e Evidence) Problems() []string {
 	return out
 }
 
+func (e Evidence) pinned() string {
+	if e.Pinned {
+		return "this release's"
+	}
+	return "compared with nothing: sandboxio was built from source"
+}
+
 // Text writes a table for people.
 func (e Evidence) Text(w io.Writer) {
-	fmt.Fprintf(w, "engine   %s, kernel %s\nruntime  %s %s\nimage    %s\nprobe    %s\n", e.Engine.Version, e.Engine.Kernel, e.Engine.Runtime, e.Engine.RuntimeVersion, e.Image, e.Probe)
+	fmt.Fprintf(w, "engine   %s, kernel %s\nruntime  %s %s\nimage    %s\nprobe    %s (%s)\n", e.Engine.Version, e.Engine.Kernel, e.Engine.Runtime, e.Engine.RuntimeVersion, e.Image, e.Probe, e.pinned())
 	if len(e.Only) > 0 {
 		fmt.Fprintf(w, "partial  no proof but of %s\n", strings.Join(e.Only, ", "))
 	}
@@ -143,12 +157,15 @@ func (e Evidence) Text(w io.Writer) {
 			switch {
 			case f.Outcome == NotApplicable:
 				mark = "n/a "
-			case f.Outcome != f.Expected:
+			case f.Outcome != f.Expected, f.Expected == Open && f.After != Open:
 				mark = "FAIL"
 			}
 			fmt.Fprintf(w, "  %s  %-20s %-15s %-30s %s", mark, f.Name, f.Outcome, f.Protection, f.Text)
 			if f.Why != "" {
 				fmt.Fprintf(w, " (%s)", f.Why)
+			}
+			if f.After != "" && f.After != f.Outcome {
+				fmt.Fprintf(w, " (after the attempts: %s)", f.After)
 			}
 			fmt.Fprintln(w)
 			if mark == "FAIL" {

@@ -372,11 +372,12 @@ func (s *site) loose(t testing.TB, m Mode, h container.HostConfig, only []string
 	if err := p.build(t.Context(), p.program); err != nil {
 		t.Fatal(err)
 	}
-	all, err := p.trials(m)
+	ts, err := p.trials(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.unprotected(t.Context(), m, all, h); err != nil {
+	all := ts.all
+	if err := p.unprotected(t.Context(), m, ts.canaries, all, h); err != nil {
 		t.Fatal(err)
 	}
 	var out []string

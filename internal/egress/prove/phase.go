@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,26 +39,42 @@ func modest() container.HostConfig {
 	return container.HostConfig{CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true"}}
 }
 
-// unprotected makes every attempt from a container on the canaries' own
-// networks.
-func (p *prover) unprotected(ctx context.Context, m Mode, all []*trial, h container.HostConfig) error {
+// unprotected makes every attempt from a container on the canaries' own networks,
+// and looks whether the canaries hear.
+func (p *prover) unprotected(ctx context.Context, m Mode, canaries, all []*trial, h container.HostConfig) error {
 	h.NetworkMode, h.Runtime = container.NetworkMode(p.name), p.Runtime
 	t, err := p.container(ctx, []string{"agent"}, h, map[string]*network.EndpointSettings{p.name: {}}, p.near)
 	if err != nil {
 		return err
 	}
-	set := func(e probe.Env) probe.Env {
+	direct := func(e probe.Env) probe.Env {
 		e.Server = p.env.Names
-		if m == Proxy {
-			e.Proxy = netip.AddrPortFrom(p.env.World, proxyPort).String()
-		}
 		return e
 	}
+	set := direct
+	if m == Proxy {
+		set = func(e probe.Env) probe.Env {
+			e = direct(e)
+			e.Proxy = netip.AddrPortFrom(p.env.World, proxyPort).String()
+			return e
+		}
+	}
 	said, err := p.attempt(ctx, all, t.conn.Conn, t.lines, set)
+	if err == nil {
+		err = p.came(ctx, all, said)
+	}
+	if err == nil { // its IPv6 addresses are settled by now
+		said, err = p.attempt(ctx, canaries, t.conn.Conn, t.lines, direct)
+	}
 	// What it sent last is counted, and nothing of it later.
 	if err = errors.Join(err, t.end(ctx, p)); err != nil {
 		return err
 	}
+	return p.came(ctx, canaries, said)
+}
+
+// came notes what came of each where nothing is enforced.
+func (p *prover) came(ctx context.Context, all []*trial, said map[string]probe.Result) error {
 	if err := p.mark(ctx); err != nil {
 		return err
 	}
@@ -66,7 +83,7 @@ func (p *prover) unprotected(ctx context.Context, m Mode, all []*trial, h contai
 		switch {
 		case len(seen[t]) > 0:
 			t.Control = Open
-		case said[t.Name].Unfinished:
+		case said[t.attempt.Name].Unfinished:
 			t.Control = NotTried
 		default:
 			t.Control = NotApplicable
@@ -77,11 +94,11 @@ func (p *prover) unprotected(ctx context.Context, m Mode, all []*trial, h contai
 
 func (t *talker) end(ctx context.Context, p *prover) error {
 	t.close()
-	return p.removeContainer(ctx, t.id)
+	return removeContainer(ctx, p.cli, t.id)
 }
 
 // protected makes every attempt in a sandbox.
-func (p *prover) protected(ctx context.Context, m Mode, n driver.Network, all []*trial, r *Section) (err error) {
+func (p *prover) protected(ctx context.Context, m Mode, n driver.Network, ts trials, r *Section) (err error) {
 	at := Site{}
 	if m == Transparent {
 		at = Site{Uplink: p.name, DNS: p.env.Names.String()}
@@ -104,7 +121,7 @@ func (p *prover) protected(ctx context.Context, m Mode, n driver.Network, all []
 		}
 	}
 	spec := driver.Spec{Token: "prove-" + token(6), Image: p.Image, Lifetime: 5 * time.Minute, Network: n}
-	spec.Facts = driver.Facts{Owner: "prove-" + p.id, Instance: spec.Token}
+	spec.Facts = driver.Facts{Owner: owns(p.id), Instance: spec.Token}
 	if spec.Resources, err = (driver.Resources{}).Resolve(); err != nil {
 		return err
 	}
@@ -118,22 +135,25 @@ func (p *prover) protected(ctx context.Context, m Mode, n driver.Network, all []
 		return err
 	}
 	defer func() {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 		defer cancel()
 		err = errors.Join(err, sb.Kill(clean))
 	}()
 	st := sb.Status()
 	r.Isolation, r.Evidence = st.Isolation.String(), st.Evidence.Detail
-	said, err := p.within(ctx, sb, all, set)
+	said, again, err := p.within(ctx, sb, ts, set)
 	if err != nil {
 		return err
 	}
 	if err := p.mark(ctx); err != nil {
 		return err
 	}
-	seen, rest := sort(p.witness.take(), all)
-	for _, t := range all {
-		t.Said, t.unfinished, t.Seen = said[t.Name].Said, said[t.Name].Unfinished, seen[t]
+	seen, rest := sort(p.witness.take(), slices.Concat(ts.all, ts.again))
+	for _, t := range ts.all {
+		t.note(said, seen)
+	}
+	for _, t := range ts.again {
+		t.note(again, seen)
 	}
 	r.Stray = []string{}
 	for _, e := range rest {
@@ -144,19 +164,24 @@ func (p *prover) protected(ctx context.Context, m Mode, n driver.Network, all []
 	return nil
 }
 
-// within runs the probe as the sandbox's workload.
-func (p *prover) within(ctx context.Context, sb driver.Sandbox, all []*trial, set func(probe.Env) probe.Env) (map[string]probe.Result, error) {
+func (t *trial) note(said map[string]probe.Result, seen map[*trial][]string) {
+	t.Said, t.unfinished, t.Seen = said[t.attempt.Name].Said, said[t.attempt.Name].Unfinished, seen[t]
+}
+
+// within runs the probe as the sandbox's workload, and tells what it says of all
+// attempts, and then of the controls again.
+func (p *prover) within(ctx context.Context, sb driver.Sandbox, ts trials, set func(probe.Env) probe.Env) (said, again map[string]probe.Result, err error) {
 	f, err := sb.Files().Create(ctx, inside, 0o755)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	_, err = f.Write(p.program)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	proc, err := sb.Start(ctx, driver.Cmd{Args: []string{inside, "agent"}, Stdin: true, Timeout: 4 * time.Minute})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r, w := io.Pipe()
 	done := make(chan struct{})
@@ -173,11 +198,13 @@ func (p *prover) within(ctx context.Context, sb driver.Sandbox, all []*trial, se
 			}
 		}
 	}()
-	said, err := p.attempt(ctx, all, proc.Stdin(), r, set)
+	if said, err = p.attempt(ctx, ts.all, proc.Stdin(), r, set); err == nil {
+		again, err = p.attempt(ctx, ts.again, proc.Stdin(), r, set)
+	}
 	_ = r.Close()
 	err = errors.Join(err, proc.Kill(ctx))
 	<-done
-	return said, err
+	return said, again, err
 }
 
 // attempt gives an agent all orders, and reads what it says of them.
@@ -189,7 +216,7 @@ func (p *prover) attempt(ctx context.Context, all []*trial, to io.Writer, from i
 	go func() {
 		e := json.NewEncoder(to)
 		for _, t := range all {
-			if err := e.Encode(probe.Order{Attempt: t.Name, Env: set(t.env)}); err != nil {
+			if err := e.Encode(probe.Order{Attempt: t.attempt.Name, Env: set(t.env)}); err != nil {
 				wrote <- err
 				return
 			}
@@ -240,8 +267,8 @@ func (t *trial) hit(e probe.Event, folded []byte) bool {
 		return bytes.Contains(e.Payload, []byte(t.sign))
 	case e.To == t.env.Denied, e.To == t.env.Denied6, bytes.Contains(folded, []byte(t.sign)):
 		return true
-	case t.Name == "engine-host":
-		return e.Proto == "tcp" && e.Port == probe.HostPort
+	case t.attempt.Name == "engine-host":
+		return e.Proto == "tcp" && e.Port == t.env.HostPort
 	}
 	return false
 }

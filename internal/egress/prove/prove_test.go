@@ -1,12 +1,19 @@
 package prove
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/probe"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -14,19 +21,21 @@ import (
 func testWorld() *prover {
 	at := ranges[0]
 	p := &prover{}
+	p.range6 = newRange6()
 	p.env = probe.Env{World: host(at, routerHost), Allowed: host(at, allowedHost), CIDR: host(at, cidrHost), Next: host(at, nextHost), Names: host(at, namesHost),
-		Private: probe.Specials[3], Near: netip.MustParseAddr("172.31.0.2"), Engine: netip.MustParseAddr("172.31.0.1")}
+		Private: probe.Specials[3], HostPort: 47808, Near: netip.MustParseAddr("172.31.0.2"), Engine: netip.MustParseAddr("172.31.0.1")}
 	return p
 }
 
 func TestEveryModeHasSixtyAttemptsWithSignsAndAddressesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	for _, m := range Modes() {
-		all, err := testWorld().trials(m)
+		ts, err := testWorld().trials(m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(all) - len(Controls(m)); n < enough {
+		all := slices.Concat(ts.all, ts.again, ts.canaries, ts.last)
+		if n := len(ts.all) - len(Controls(m)); n < enough {
 			t.Errorf("%s has %d attempts", m, n)
 		}
 		signs, addrs := map[string]bool{}, map[netip.Addr]bool{}
@@ -177,10 +186,16 @@ func TestWhatIsNoProof(t *testing.T) {
 		modes []Section
 		says  string // "" is a proof
 	}{
-		"all closed":        {[]Section{good}, ""},
-		"nothing":           {nil, "nothing was tried"},
-		"one open":          {[]Section{with(func(s *Section) { s.Attempts[3].Outcome = Open })}, "a is open, expected closed"},
-		"a closed control":  {[]Section{with(func(s *Section) { s.Controls = []Finding{{Name: "c", Outcome: Closed, Expected: Open}} })}, "c is closed, expected open"},
+		"all closed":                        {[]Section{good}, ""},
+		"nothing":                           {nil, "nothing was tried"},
+		"one open":                          {[]Section{with(func(s *Section) { s.Attempts[3].Outcome = Open })}, "a is open, expected closed"},
+		"a closed control":                  {[]Section{with(func(s *Section) { s.Controls = []Finding{{Name: "c", Outcome: Closed, Expected: Open}} })}, "c is closed, expected open"},
+		"a canary that went":                {[]Section{with(func(s *Section) { s.Controls = []Finding{{Name: "c", Outcome: Open, After: Closed, Expected: Open}} })}, "c was open, and is closed after the attempts"},
+		"a canary that was not asked again": {[]Section{with(func(s *Section) { s.Controls = []Finding{{Name: "c", Outcome: Open, Expected: Open}} })}, "c was open, and is "},
+		"a canary that stayed":              {[]Section{with(func(s *Section) { s.Controls = []Finding{{Name: "c", Outcome: Open, After: Open, Expected: Open}} })}, ""},
+		"a canary that never was": {[]Section{with(func(s *Section) {
+			s.Controls = []Finding{{Name: "c", Outcome: NotApplicable, After: NotApplicable, Expected: Open}}
+		})}, ""},
 		"a stray":           {[]Section{with(func(s *Section) { s.Stray = []string{"udp to x"} })}, "nobody's: udp to x"},
 		"too few that fail": {[]Section{with(func(s *Section) { s.Attempts[0].Outcome = NotApplicable })}, "only 59 attempts can fail here"},
 		"few":               {[]Section{with(func(s *Section) { s.Attempts = s.Attempts[:2] })}, "only 2 attempts can fail here"},
@@ -200,10 +215,11 @@ func TestWhatIsNoProof(t *testing.T) {
 func TestWhatCameIsWhose(t *testing.T) {
 	t.Parallel()
 	p := testWorld()
-	all, err := p.trials(Transparent)
+	ts, err := p.trials(Transparent)
 	if err != nil {
 		t.Fatal(err)
 	}
+	all := ts.all
 	byName := map[string]*trial{}
 	for _, a := range all {
 		byName[a.Name] = a
@@ -217,7 +233,7 @@ func TestWhatCameIsWhose(t *testing.T) {
 		"a packet to its address":        {probe.Event{Proto: "tcp", To: ssh.env.Denied, Port: 22}, "tcp-ssh", false},
 		"its sign anywhere":              {probe.Event{Proto: "udp", To: p.env.Names, Port: 53, Payload: []byte("xx" + ssh.env.Sign)}, "tcp-ssh", true},
 		"its sign in capitals":           {probe.Event{Proto: "udp", Payload: []byte(strings.ToUpper(ssh.env.Sign))}, "tcp-ssh", false},
-		"the engine's host":              {probe.Event{Proto: "tcp", To: engine.env.Engine, Port: probe.HostPort}, "engine-host", false},
+		"the engine's host":              {probe.Event{Proto: "tcp", To: engine.env.Engine, Port: p.env.HostPort}, "engine-host", false},
 		"a name in capitals":             {probe.Event{Proto: "udp", To: p.env.Names, Port: 53, Payload: []byte("\x07ALLOWED\x05prove")}, "dns-case", true},
 		"a name as resolvers ask":        {probe.Event{Proto: "udp", To: p.env.Names, Port: 53, Payload: []byte("\x07allowed\x05prove")}, "", true},
 		"the allowed host":               {probe.Event{Proto: "tcp", To: p.env.Allowed, Port: 443}, "", true},
@@ -243,22 +259,55 @@ func TestWhatCameIsWhose(t *testing.T) {
 	}
 }
 
-func TestTheRulesAreCanonicalAndHaveADigest(t *testing.T) {
+func TestTheRulesAreCanonicalAndHaveThePolicysDigest(t *testing.T) {
 	t.Parallel()
 	p := testWorld()
 	digests := map[string]bool{}
 	for _, m := range Modes() {
-		r, err := rules(m, p.env)
-		if err != nil || (m == Deny) != (len(r) == 0) {
+		r, n, err := section(m, p.env)
+		if err != nil || (m == Deny) != (len(n.Egress) == 0) || len(r.Policy) != len(n.Egress) {
 			t.Fatalf("%s: %v, %v", m, r, err)
 		}
-		n := driver.Network{Egress: r}
-		if m == Proxy {
-			n.Mode = driver.Proxy
+		// As a sandboxio_network_policy of these rules has it in plan and state.
+		if want := egress.Digest(n); r.Digest != want {
+			t.Errorf("%s: %s, want %s", m, r.Digest, want)
 		}
-		digests[digest(n)] = true
+		digests[r.Digest] = true
 	}
 	if len(digests) != 3 {
 		t.Errorf("%d digests", len(digests))
+	}
+}
+
+func TestAnotherProbeThanTheReleasesIsRefused(t *testing.T) {
+	own := filepath.Join(t.TempDir(), "probe")
+	if err := os.WriteFile(own, []byte("tries nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte("tries nothing"))
+	ours := "sha256:" + hex.EncodeToString(sum[:])
+	opened := errors.New("it was taken")
+	open := func(context.Context, Site) (driver.Backend, error) { return nil, opened }
+	for name, c := range map[string]struct {
+		release string
+		taken   bool
+		text    string
+	}{
+		"the release's": {ours, true, "this release's"},
+		"another":       {"sha256:" + strings.Repeat("ab", 32), false, ""},
+		"any, by a program that was built from source": {"", true, "compared with nothing"},
+	} {
+		ReleaseDigest = c.release
+		e, err := Run(t.Context(), Options{Probe: own, Open: open})
+		ReleaseDigest = ""
+		var b strings.Builder
+		e.Text(&b)
+		var de *driver.Error
+		switch {
+		case c.taken && (!errors.Is(err, opened) || e.Probe != ours || e.Pinned != (c.release != "") || !strings.Contains(b.String(), c.text)):
+			t.Errorf("%s: %v: %s", name, err, b.String())
+		case !c.taken && (!errors.As(err, &de) || de.Field != "probe" || !strings.Contains(err.Error(), ours)):
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

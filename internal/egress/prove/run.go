@@ -13,9 +13,16 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/probe"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
+
+// ReleaseDigest is the digest of the probe of this release, "sha256:…", set when
+// a release is linked, as guest.ReleaseDigest is. Another program could try
+// nothing in the sandbox, and nothing would come through. "" is a program built
+// from source, which takes any probe, and whose evidence says so.
+var ReleaseDigest string
 
 // Site is how a backend's gateways reach the world of a run.
 type Site struct {
@@ -47,7 +54,8 @@ type Options struct {
 	Version  string
 	Progress func(string) // told of each step; may be nil
 
-	mutant bool // a test looks for what comes through: no control is needed
+	unheld time.Duration // a test waits for less than unheldLimit, which zero means
+	mutant bool          // a test looks for what comes through: no control is needed
 }
 
 // rules of the sandbox in a mode.
@@ -84,13 +92,26 @@ func Run(ctx context.Context, o Options) (_ Evidence, err error) {
 	if err := known(o.Only); err != nil {
 		return e, err
 	}
+	if o.unheld == 0 {
+		o.unheld = unheldLimit
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, runLimit, errLong)
+	defer cancel()
+	defer func() {
+		if err != nil && errors.Is(context.Cause(ctx), errLong) {
+			err = errors.Join(errLong, err)
+		}
+	}()
 	e.Only = o.Only
 	p := &prover{Options: o}
 	if p.program, err = os.ReadFile(o.Probe); err != nil {
 		return e, driver.Invalid("probe", err.Error(), "make build, or name the sandboxio-probe of this release with --probe")
 	}
 	sum := sha256.Sum256(p.program)
-	e.Probe = "sha256:" + hex.EncodeToString(sum[:])
+	e.Probe, e.Pinned = "sha256:"+hex.EncodeToString(sum[:]), ReleaseDigest != ""
+	if e.Pinned && e.Probe != ReleaseDigest {
+		return e, driver.Invalid("probe", fmt.Sprintf("%s has %s, this release's probe has %s", o.Probe, e.Probe, ReleaseDigest), "use the sandboxio-probe of the same release")
+	}
 	if p.shown, err = readShown(); err != nil {
 		return e, err
 	}
@@ -101,6 +122,13 @@ func Run(ctx context.Context, o Options) (_ Evidence, err error) {
 	defer func() { err = errors.Join(err, b.Close()) }()
 	if e.Engine, err = p.engine(ctx, b); err != nil {
 		return e, err
+	}
+	left, err := sweep(ctx, b, true, o.unheld)
+	if len(left) > 0 {
+		o.Progress(fmt.Sprintf("%d objects of runs that were killed", len(left)))
+	}
+	if err != nil {
+		o.Progress("not all of what runs left that were killed is gone: " + err.Error())
 	}
 	o.Progress("making the canaries' networks")
 	defer func() { err = errors.Join(err, p.close(ctx)) }()
@@ -123,6 +151,8 @@ func Run(ctx context.Context, o Options) (_ Evidence, err error) {
 	}
 	return e, nil
 }
+
+var errLong = fmt.Errorf("no end within %v", runLimit)
 
 // known refuses names that are no attempt's: what is not tried must not look as
 // if it were closed.
@@ -201,10 +231,17 @@ type trial struct {
 }
 
 // trials of a mode, each with a sign and an address of its own.
-func (p *prover) trials(m Mode) ([]*trial, error) {
-	var out []*trial
+type trials struct {
+	canaries []*trial // where nothing is enforced, before all
+	all      []*trial // controls and attempts
+	again    []*trial // the same controls, after the attempts
+	last     []*trial // the same canaries, at the end
+}
+
+func (p *prover) trials(m Mode) (trials, error) {
+	var ts trials
 	next := byte(firstDenied)
-	add := func(a Attempt, control bool) error {
+	add := func(out *[]*trial, a Attempt, control bool) error {
 		if next > lastDenied {
 			return errors.New("the catalogue is longer than the world has addresses")
 		}
@@ -213,64 +250,95 @@ func (p *prover) trials(m Mode) ([]*trial, error) {
 		if control {
 			t.Expected = Open
 		}
-		t.env.Sign, t.env.Denied, t.env.Denied6 = "sbx"+token(7)[:13], host(p.subnet(), next), host(range6, next)
+		t.env.Sign, t.env.Denied, t.env.Denied6 = "sbx"+token(7)[:13], host(p.subnet(), next), host(p.range6, next)
 		t.sign = t.env.Sign
 		if a.Sign != "" {
 			t.sign = a.Sign
 		}
 		next++
-		out = append(out, t)
+		*out = append(*out, t)
 		return nil
 	}
 	for _, name := range Controls(m) {
-		if err := add(Attempt{Name: name, Text: "what a rule allows"}, true); err != nil {
-			return nil, err
+		for _, out := range []*[]*trial{&ts.all, &ts.again} {
+			if err := add(out, Attempt{Name: name, Text: "what a rule allows"}, true); err != nil {
+				return ts, err
+			}
+		}
+	}
+	for _, c := range canaries {
+		for _, out := range []*[]*trial{&ts.canaries, &ts.last} {
+			if err := add(out, Attempt{Name: c.attempt, Text: c.text}, true); err != nil {
+				return ts, err
+			}
+			(*out)[len(*out)-1].Name = c.name
 		}
 	}
 	for _, a := range Catalogue() {
 		if !a.In(m) || p.Only != nil && !slices.Contains(p.Only, a.Name) {
 			continue
 		}
-		if err := add(a, false); err != nil {
-			return nil, err
+		if err := add(&ts.all, a, false); err != nil {
+			return ts, err
 		}
 	}
-	return out, nil
+	return ts, nil
 }
 
-// mode proves one: first where nothing is enforced, then in a sandbox.
+// section begins what is said of a mode, and gives the network of its sandbox.
+func section(m Mode, env probe.Env) (Section, driver.Network, error) {
+	r, n := Section{Mode: m, Profile: driver.Strict.String(), Policy: []string{}}, driver.Network{}
+	var err error
+	if n.Egress, err = rules(m, env); err != nil {
+		return r, n, err
+	}
+	if m == Proxy {
+		n.Mode = driver.Proxy
+	}
+	for _, rule := range n.Egress {
+		r.Policy = append(r.Policy, rule.String())
+	}
+	r.Digest = egress.Digest(n)
+	return r, n, nil
+}
+
+// mode proves one: first where nothing is enforced, then in a sandbox. That the
+// canaries hear, and that what is allowed comes through, is seen before the
+// attempts and after them: a canary that went meanwhile would have closed all.
 func (p *prover) mode(ctx context.Context, m Mode) (Section, error) {
-	all, err := p.trials(m)
+	ts, err := p.trials(m)
 	if err != nil {
 		return Section{}, err
 	}
-	r := Section{Mode: m, Profile: driver.Strict.String()}
-	network := driver.Network{}
-	if network.Egress, err = rules(m, p.env); err != nil {
+	r, network, err := section(m, p.env)
+	if err != nil {
 		return r, err
 	}
-	if m == Proxy {
-		network.Mode = driver.Proxy
-	}
-	r.Policy = []string{}
-	for _, rule := range network.Egress {
-		r.Policy = append(r.Policy, rule.String())
-	}
-	r.Digest = digest(network)
-
 	if !p.mutant {
-		p.Progress(fmt.Sprintf("%s: %d attempts where nothing is enforced", m, len(all)))
-		if err := p.unprotected(ctx, m, all, bare()); err != nil {
+		p.Progress(fmt.Sprintf("%s: %d attempts where nothing is enforced", m, len(ts.all)))
+		if err := p.unprotected(ctx, m, ts.canaries, ts.all, bare()); err != nil {
 			return r, fmt.Errorf("where nothing is enforced: %w", err)
 		}
 	}
-	p.Progress(fmt.Sprintf("%s: %d attempts in a sandbox", m, len(all)))
-	if err := p.protected(ctx, m, network, all, &r); err != nil {
+	p.Progress(fmt.Sprintf("%s: %d attempts in a sandbox", m, len(ts.all)))
+	if err := p.protected(ctx, m, network, ts, &r); err != nil {
 		return r, err
 	}
-	for _, t := range all {
+	if !p.mutant {
+		p.Progress(fmt.Sprintf("%s: the canaries once more", m))
+		if err := p.unprotected(ctx, m, ts.last, nil, bare()); err != nil {
+			return r, fmt.Errorf("where nothing is enforced: %w", err)
+		}
+		for i, t := range ts.canaries {
+			t.Outcome, t.After, t.Control = t.Control, ts.last[i].Control, ""
+			r.Controls = append(r.Controls, t.Finding)
+		}
+	}
+	for i, t := range ts.all {
 		p.judge(m, t)
 		if t.control {
+			p.judge(m, ts.again[i])
+			t.After = ts.again[i].Outcome
 			r.Controls = append(r.Controls, t.Finding)
 		} else {
 			r.Attempts = append(r.Attempts, t.Finding)
@@ -300,14 +368,4 @@ func (p *prover) judge(m Mode, t *trial) {
 	case p.shown[m][t.Name] == "":
 		t.Outcome, t.Why = NotApplicable, "no test has shown that it comes through without its protection"
 	}
-}
-
-// digest identifies a network policy by its canonical rules and its mode.
-func digest(n driver.Network) string {
-	h := sha256.New()
-	fmt.Fprintln(h, n.Mode)
-	for _, r := range n.Egress {
-		fmt.Fprintln(h, r)
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }

@@ -12,27 +12,39 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
-	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/probe"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
 const (
 	binary    = "/sandboxio-probe"
 	label     = "sandboxio.prove" // on all that a run makes
 	proxyPort = 3128
+
+	networkPrefix = "sandboxio-prove-"
+
+	// closeLimit bounds the removal of what a run has made.
+	closeLimit = 30 * time.Second
 )
 
 // ranges are for documentation: no real network has them, and a rule opens
 // them as it does public ones.
 var ranges = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("192.0.2.0/24")}
 
-var range6 = netip.MustParsePrefix("2001:db8:5b58::/64")
+// newRange6 is one of those for documentation, so that two runs rarely have the
+// same.
+func newRange6() netip.Prefix {
+	a := [16]byte{0x20, 0x01, 0x0d, 0xb8}
+	_, _ = rand.Read(a[4:8]) // never fails
+	return netip.PrefixFrom(netip.AddrFrom16(a), 64)
+}
 
 // world is the internet of a run: a network whose router is a canary, which has
 // every address that is tried; another network with a neighbour; and a canary
@@ -45,6 +57,7 @@ type world struct {
 	near     string
 	env      probe.Env
 	six      bool
+	range6   netip.Prefix
 	witness  witness
 	canaries []*canary
 	undo     []func(context.Context) error
@@ -77,18 +90,18 @@ const (
 
 // build makes a world. What it made goes with close, also after an error.
 func (w *world) build(ctx context.Context, program []byte) error {
-	w.id = token(4)
-	if err := w.sweep(ctx); err != nil {
-		return err
-	}
+	w.id, w.range6 = token(4), newRange6()
 	if err := w.importImage(ctx, program); err != nil {
 		return fmt.Errorf("the probe's image: %w", err)
+	}
+	if err := w.hold(ctx); err != nil {
+		return fmt.Errorf("canary: %w", err)
 	}
 	at, err := w.networks(ctx)
 	if err != nil {
 		return fmt.Errorf("the canaries' network: %w", err)
 	}
-	w.env = probe.Env{World: host(at, routerHost), Allowed: host(at, allowedHost), CIDR: host(at, cidrHost), Next: host(at, nextHost), Names: host(at, namesHost), Private: probe.Specials[3]}
+	w.env = probe.Env{World: host(at, routerHost), Allowed: host(at, allowedHost), CIDR: host(at, cidrHost), Next: host(at, nextHost), Names: host(at, namesHost), Private: probe.Specials[3], HostPort: w.canaries[0].port}
 	if err := w.startCanaries(ctx, at); err != nil {
 		return fmt.Errorf("canary: %w", err)
 	}
@@ -96,20 +109,6 @@ func (w *world) build(ctx context.Context, program []byte) error {
 }
 
 func (w *world) labels() map[string]string { return map[string]string{label: w.id} }
-
-// sweep removes networks of runs that were killed: nothing is on them.
-func (w *world) sweep(ctx context.Context) error {
-	res, err := w.cli.NetworkList(ctx, client.NetworkListOptions{Filters: client.Filters{}.Add("label", label)})
-	if err != nil {
-		return err
-	}
-	for _, n := range res.Items {
-		if time.Since(n.Created) > 10*time.Minute {
-			_, _ = w.cli.NetworkRemove(ctx, n.ID, client.NetworkRemoveOptions{}) // refused while in use
-		}
-	}
-	return nil
-}
 
 // importImage makes an image with nothing but the probe in it.
 func (w *world) importImage(ctx context.Context, program []byte) error {
@@ -136,22 +135,19 @@ func (w *world) importImage(ctx context.Context, program []byte) error {
 		return err
 	}
 	w.image = got.ID
-	w.undo = append(w.undo, func(ctx context.Context) error {
-		_, err := w.cli.ImageRemove(ctx, tag, client.ImageRemoveOptions{Force: true})
-		return err
-	})
+	w.undo = append(w.undo, func(ctx context.Context) error { return removeImage(ctx, w.cli, tag) })
 	return nil
 }
 
 // networks makes the two, the first one with IPv6 where the engine has it.
 func (w *world) networks(ctx context.Context) (netip.Prefix, error) {
-	w.name, w.near = "sandboxio-prove-a-"+w.id, "sandboxio-prove-z-"+w.id
+	w.name, w.near = networkPrefix+"a-"+w.id, networkPrefix+"z-"+w.id
 	var errs []error
 	for _, six := range []bool{true, false} {
 		for _, p := range ranges {
 			ipam := &network.IPAM{Config: []network.IPAMConfig{{Subnet: p, Gateway: host(p, routerHost), IPRange: netip.PrefixFrom(host(p, 224), 27)}}}
 			if six {
-				ipam.Config = append(ipam.Config, network.IPAMConfig{Subnet: range6, Gateway: host(range6, routerHost)})
+				ipam.Config = append(ipam.Config, network.IPAMConfig{Subnet: w.range6, Gateway: host(w.range6, routerHost)})
 			}
 			err := w.network(ctx, client.NetworkCreateOptions{Driver: "bridge", EnableIPv6: &six, IPAM: ipam, Options: map[string]string{
 				"com.docker.network.bridge.inhibit_ipv4":         "true",
@@ -165,31 +161,28 @@ func (w *world) networks(ctx context.Context) (netip.Prefix, error) {
 			errs = append(errs, err)
 		}
 	}
-	return netip.Prefix{}, errors.Join(errs...)
+	return netip.Prefix{}, crowded(errs)
+}
+
+// crowded tells that others have all ranges, if it is that.
+func crowded(errs []error) error {
+	err := errors.Join(errs...)
+	for _, e := range errs {
+		if !strings.Contains(strings.ToLower(e.Error()), "overlap") {
+			return err
+		}
+	}
+	return &driver.Error{Code: driver.CodeExhausted, Hint: "wait for other runs to end, or remove what else has one: docker network ls",
+		Err: fmt.Errorf("the three ranges for documentation are in use on this engine: %w", err)}
 }
 
 func (w *world) network(ctx context.Context, o client.NetworkCreateOptions, name string) error {
 	o.Labels = w.labels()
 	made, err := w.cli.NetworkCreate(ctx, name, o)
 	if err == nil {
-		w.undo = append(w.undo, func(ctx context.Context) error { return w.removeNetwork(ctx, made.ID) })
+		w.undo = append(w.undo, func(ctx context.Context) error { return removeNetwork(ctx, w.cli, made.ID) })
 	}
 	return err
-}
-
-// removeNetwork waits for those who are on it and are being removed.
-func (w *world) removeNetwork(ctx context.Context, id string) error {
-	for {
-		_, err := w.cli.NetworkRemove(ctx, id, client.NetworkRemoveOptions{})
-		if err == nil || cerrdefs.IsNotFound(err) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }
 
 // container makes one with the probe's image, and starts it on the network of
@@ -204,7 +197,7 @@ func (w *world) container(ctx context.Context, cmd []string, h container.HostCon
 	if err != nil {
 		return nil, err
 	}
-	w.undo = append(w.undo, func(ctx context.Context) error { return w.removeContainer(ctx, made.ID) })
+	w.undo = append(w.undo, func(ctx context.Context) error { return removeContainer(ctx, w.cli, made.ID) })
 	for _, name := range others {
 		// Before its start: gVisor takes no interface later.
 		if _, err := w.cli.NetworkConnect(ctx, name, client.NetworkConnectOptions{Container: made.ID}); err != nil {
@@ -214,39 +207,33 @@ func (w *world) container(ctx context.Context, cmd []string, h container.HostCon
 	return attach(ctx, w.cli, made.ID)
 }
 
-func (w *world) removeContainer(ctx context.Context, id string) error {
-	for {
-		_, err := w.cli.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-		if cerrdefs.IsNotFound(err) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
-		case <-time.After(20 * time.Millisecond): // until it is gone, and not only going
-		}
+// canary starts one.
+func (w *world) canary(ctx context.Context, of probe.World, h container.HostConfig, ends map[string]*network.EndpointSettings) (*canary, error) {
+	of.Env = w.env
+	config, err := json.Marshal(of)
+	if err != nil {
+		return nil, err
 	}
+	t, err := w.container(ctx, []string{"canary", string(config)}, h, ends)
+	if err != nil {
+		return nil, err
+	}
+	c, err := listen(ctx, t, &w.witness)
+	w.canaries = append(w.canaries, c)
+	return c, err
+}
+
+// hold starts the canary in the engine's own network. It is the run's first
+// container, by which others see that the run lives.
+func (w *world) hold(ctx context.Context) error {
+	_, err := w.canary(ctx, probe.World{Free: true}, container.HostConfig{NetworkMode: "host"}, nil)
+	return err
 }
 
 func (w *world) startCanaries(ctx context.Context, at netip.Prefix) error {
 	tcp := []uint16{22, 25, 53, 80, 443, 853, 1080, 2375, proxyPort, 5432, probe.OpenPort, 8443}
 	udp := []uint16{53, 123, 443, probe.OpenPort, 9999, 51820}
-	start := func(of probe.World, h container.HostConfig, ends map[string]*network.EndpointSettings) (*canary, error) {
-		of.Env = w.env
-		config, err := json.Marshal(of)
-		if err != nil {
-			return nil, err
-		}
-		t, err := w.container(ctx, []string{"canary", string(config)}, h, ends)
-		if err != nil {
-			return nil, err
-		}
-		c, err := listen(ctx, t, &w.witness)
-		w.canaries = append(w.canaries, c)
-		return c, err
-	}
-
-	near, err := start(probe.World{TCP: tcp, UDP: udp, Sniff: true}, container.HostConfig{NetworkMode: container.NetworkMode(w.near), CapAdd: []string{"NET_RAW"}}, nil)
+	near, err := w.canary(ctx, probe.World{TCP: tcp, UDP: udp, Sniff: true}, container.HostConfig{NetworkMode: container.NetworkMode(w.near), CapAdd: []string{"NET_RAW"}}, nil)
 	if err != nil {
 		return err
 	}
@@ -267,24 +254,20 @@ func (w *world) startCanaries(ctx context.Context, at netip.Prefix) error {
 		w.env.Engine = net.Network.IPAM.Config[0].Subnet.Masked().Addr().Next()
 	}
 
-	if _, err := start(probe.World{TCP: []uint16{probe.HostPort}, UDP: []uint16{probe.HostPort}}, container.HostConfig{NetworkMode: "host"}, nil); err != nil {
-		return err
-	}
-
 	of := probe.World{TCP: tcp, UDP: udp, Sniff: true, Iface: "eth0"}
 	for n := byte(routerHost); n <= lastDenied; n++ {
 		if n != allowedHost { // its own
 			of.Addrs = append(of.Addrs, netip.PrefixFrom(host(at, n), at.Bits()))
 		}
 		if n >= firstDenied && w.six {
-			of.Addrs = append(of.Addrs, netip.PrefixFrom(host(range6, n), range6.Bits()))
+			of.Addrs = append(of.Addrs, netip.PrefixFrom(host(w.range6, n), w.range6.Bits()))
 		}
 	}
 	for _, a := range probe.Specials {
 		of.Addrs = append(of.Addrs, netip.PrefixFrom(a, a.BitLen()))
 	}
 	h := container.HostConfig{NetworkMode: container.NetworkMode(w.name), CapAdd: []string{"NET_ADMIN", "NET_RAW"}}
-	_, err = start(of, h, map[string]*network.EndpointSettings{w.name: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: w.env.Allowed}}})
+	_, err = w.canary(ctx, of, h, map[string]*network.EndpointSettings{w.name: {IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: w.env.Allowed}}})
 	return err
 }
 
@@ -301,7 +284,7 @@ func (w *world) mark(ctx context.Context) error {
 
 // close removes all that the world made, the last first.
 func (w *world) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
 	for _, c := range w.canaries {
 		c.close()

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/judge"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/network"
 	"github.com/sandboxio/terraform-provider-sandboxio/policy"
@@ -54,7 +55,7 @@ func (r *policyResource) settle(ctx context.Context, m *model, e network.Expande
 			report.Error("Invalid network policy", err)
 			return
 		}
-		m.Canonical, m.Digest = network.Flatten(n).Object(), types.StringValue(digest(n))
+		m.Canonical, m.Digest = network.Flatten(n).Object(), types.StringValue(egress.Digest(n))
 		m.ID = m.Digest
 	}
 	report.Unchanged = report.Exists && prior.Digest.Equal(m.Digest)
@@ -105,5 +106,5 @@ func (r *policyResource) judged(ctx context.Context, m *model, diags *diag.Diagn
 		diags.AddAttributeError(path.Root("digest"), "The network policy is not what was planned", "This is a bug in the provider, please report it.")
 	}
 	n, _ := network.Canonical(e.Network) // settle went well
-	return encode(m.Name.ValueString(), n)
+	return egress.Encode(m.Name.ValueString(), n)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/judge"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/network"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/site"
@@ -71,7 +72,7 @@ func (r *policyResource) Read(ctx context.Context, req resource.ReadRequest, res
 		judge.Report{Diags: &resp.Diagnostics}.Error("The state holds a network policy that cannot be read", err)
 		return
 	}
-	resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), encode(m.Name.ValueString(), n))...)
+	resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), egress.Encode(m.Name.ValueString(), n))...)
 }
 
 // Delete has nothing to remove but the state.

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/network"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -31,7 +32,7 @@ func TestTheDigestIsOfWhatIsAllowed(t *testing.T) {
 	}
 	other := one
 	other.Egress = []driver.Rule{{Prefix: netip.MustParsePrefix("203.0.113.0/24"), Ports: []uint16{443}}}
-	if digest(one) == digest(other) || digest(driver.Network{}) == digest(driver.Network{Learn: true}) {
+	if egress.Digest(one) == egress.Digest(other) || egress.Digest(driver.Network{}) == egress.Digest(driver.Network{Learn: true}) {
 		t.Error("the digest does not tell policies apart")
 	}
 }
@@ -46,8 +47,8 @@ func FuzzDecode(f *testing.F) {
 		if n, err = network.Canonical(n); err != nil {
 			return
 		}
-		again, m, err := decode(encode(name, n))
-		if err != nil || again != name || digest(m) != digest(n) {
+		again, m, err := decode(egress.Encode(name, n))
+		if err != nil || again != name || egress.Digest(m) != egress.Digest(n) {
 			t.Errorf("%q reads back as %q, %v, %v", text, again, m, err)
 		}
 	})
