@@ -82,6 +82,7 @@ type Status struct {
 	State    State
 	Image    string
 	Created  time.Time
+	StartBy  time.Time // when one that is not started has failed; zero = StartGrace after Created
 	Ended    time.Time // zero unless exited
 	Deadline time.Time // when it ends by itself and may be reaped; never zero
 	Detached bool

@@ -26,7 +26,7 @@ type Backend struct {
 	endpoint   atomic.Pointer[endpoint]
 	host       atomic.Pointer[host]
 
-	removeLimit, createGrace, searchLimit time.Duration
+	removeLimit, createGrace, searchLimit, routedLimit time.Duration
 
 	images   imageCache
 	helper   helperCheck
@@ -65,7 +65,7 @@ func open(opts Options, env environment) *Backend {
 		opts:        opts,
 		info:        driver.Info{Name: Name, Capabilities: caps, Isolation: promised(opts.Runtime), DefaultImage: opts.Image},
 		connecting:  make(chan struct{}, 1),
-		removeLimit: removeLimit, createGrace: createGrace, searchLimit: searchLimit,
+		removeLimit: removeLimit, createGrace: createGrace, searchLimit: searchLimit, routedLimit: routedLimit,
 	}
 	b.candidates = func() ([]endpoint, error) { return opts.candidates(env) }
 	return b

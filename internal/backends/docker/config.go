@@ -3,6 +3,7 @@ package docker
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"strconv"
 	"time"
 
 	"github.com/docker/go-units"
@@ -37,6 +38,7 @@ type order struct {
 	created  time.Time // the engine's clock
 	deadline time.Time
 	expires  time.Time      // beyond which no deadline may be moved
+	startBy  time.Time      // until when sweeps leave it alone; zero = driver.StartGrace after its creation
 	outlet   *outlet.Outlet // nil but in mode proxy
 	way      *way           // out of it, with a gateway; nil but in mode transparent
 }
@@ -94,6 +96,9 @@ func (o order) labels() map[string]string {
 	l := spec.NativeLabels(o.created, o.expires)
 	if o.spec.Detached {
 		l[labelDetached] = "true"
+	}
+	if !o.startBy.IsZero() {
+		l[labelStartBy] = strconv.FormatInt(o.startBy.Unix(), 10)
 	}
 	return l
 }

@@ -19,6 +19,12 @@ const (
 	// greetLimit bounds the time from start to attestation.
 	greetLimit = 30 * time.Second
 
+	// routedLimit bounds a creation with a gateway until the sandbox is started.
+	// Its creator keeps to it, and sweeps leave alone what it has made until
+	// startMargin later, in which it removes the same itself.
+	routedLimit = wayLimit + greetLimit
+	startMargin = 10 * time.Second
+
 	// lastWords is how long an ended container's stream is still read, should
 	// it not end by itself.
 	lastWords = 500 * time.Millisecond
@@ -42,25 +48,49 @@ func (b *Backend) Create(ctx context.Context, spec driver.Spec) (driver.Sandbox,
 		return nil, fail(ctx, "create", "", err)
 	}
 	if routed(spec.Network) {
-		if o.way, err = b.openWay(ctx, cli, o); err != nil {
-			return nil, err
-		}
+		return b.createRouted(ctx, cli, o)
 	}
 	sb, err := b.createOn(ctx, cli, o)
-	if err != nil && o.way != nil {
-		return nil, b.closeAfter(ctx, cli, o.way, "create", err)
-	}
 	if err != nil {
 		return nil, err
 	}
 	return sb, nil
 }
 
+// createRouted makes what leads out, and then the sandbox.
+func (b *Backend) createRouted(ctx context.Context, cli *client.Client, o order) (driver.Sandbox, error) {
+	making, cancel := context.WithTimeoutCause(ctx, b.routedLimit, errLate)
+	defer cancel()
+	o.startBy = o.created.Add(b.routedLimit + startMargin)
+	var err error
+	if o.way, err = b.openWay(ctx, cli, o); err != nil {
+		return nil, err
+	}
+	sb, err := b.createOn(making, cli, o)
+	if err == nil {
+		return sb, nil
+	}
+	switch {
+	case errors.Is(err, driver.CodeLeaked):
+	case ctx.Err() == nil && making.Err() != nil:
+		err = &driver.Error{Code: driver.CodeUnavailable, Hint: hintDoctor, Err: errLate}
+	default:
+		err = b.sweptWay(ctx, cli, o.way, err)
+	}
+	return nil, b.closeAfter(ctx, cli, o.way, "create", err)
+}
+
+// errLate is why a creation that takes too long is given up.
+var errLate = fmt.Errorf("the sandbox and its gateway did not come up within %v", routedLimit)
+
 // createOn makes the container of an order whose way out stands already, if it
 // has one.
 func (b *Backend) createOn(ctx context.Context, cli *client.Client, o order) (*sandbox, error) {
 	id, warnings, err := b.createContainer(ctx, cli, "create", o.options())
 	if absent(err) && !errors.Is(err, driver.CodeLeaked) {
+		if swept := b.sweptWay(ctx, cli, o.way, err); swept != err { //nolint:errorlint // the very same
+			return nil, swept
+		}
 		// The image went away since it was looked at.
 		b.images.drop(o.spec.Image)
 		parsed, _ := driver.ParseImage(o.spec.Image)
@@ -122,8 +152,9 @@ func (b *Backend) bringUp(ctx context.Context, cli *client.Client, o order, id s
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	if err := b.verifyHelper(ctx, cli, o.helper, id); err != nil {
-		return nil, err
+		return nil, b.swept(ctx, cli, id, err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, greetLimit, errSlow)
 	defer cancel()
@@ -135,14 +166,14 @@ func (b *Backend) bringUp(ctx context.Context, cli *client.Client, o order, id s
 	var err error
 	if s.creator {
 		if conn, err = attach(ctx, cli, id); err != nil {
-			return nil, err
+			return nil, b.swept(ctx, cli, id, err)
 		}
 	}
 	if _, err := cli.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
 		if conn != nil {
 			_ = conn.Close()
 		}
-		return nil, slow(ctx, err)
+		return nil, b.swept(ctx, cli, id, slow(ctx, err))
 	}
 	if conn == nil {
 		if conn, err = bridge(ctx, cli, id); err != nil {
@@ -150,6 +181,9 @@ func (b *Backend) bringUp(ctx context.Context, cli *client.Client, o order, id s
 		}
 	}
 	c, err := greet(ctx, cli, id, conn, guest.Options{Backend: Name, Sandbox: id, Env: o.env(), Configure: true})
+	if err != nil && time.Since(began) > driver.StartGrace { // before that it went by itself
+		err = b.swept(ctx, cli, id, err)
+	}
 	if err != nil {
 		return nil, slow(ctx, err)
 	}

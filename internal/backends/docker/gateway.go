@@ -29,6 +29,12 @@ const (
 
 	// labelSet is the same on a sandbox, its gateway and their networks.
 	labelSet = driver.LabelPrefix + "set"
+
+	// labelPool tells others where networks of ours may come to be.
+	labelPool = driver.LabelPrefix + "address_pool"
+
+	// labelStartBy tells a sweep until when a creation may be under way.
+	labelStartBy = driver.LabelPrefix + "start_by" // unix seconds
 )
 
 // gatewayCaps are what a gateway begins with. It has none of them once it says

@@ -28,7 +28,8 @@ import (
 var changing = regexp.MustCompile(`^(POST|PUT|DELETE) (/v[0-9.]+)?/`)
 
 // passer passes the engine's API on, and calls back when it has answered the
-// nth call that changes something, before the caller hears of it.
+// nth call that changes something, before the caller hears of it; of every such
+// call when nth is zero.
 type passer struct {
 	proxy *httputil.ReverseProxy
 	nth   int
@@ -44,7 +45,7 @@ func (p *passer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if changing.MatchString(call) {
 		p.mu.Lock()
 		p.seen = append(p.seen, call)
-		due = len(p.seen) == p.nth
+		due = p.nth == 0 || len(p.seen) == p.nth
 		p.mu.Unlock()
 	}
 	if !due || strings.HasSuffix(r.URL.Path, "/attach") { // an attachment has no end

@@ -234,6 +234,8 @@ func (o Options) validateEgress() error {
 		p, err := netip.ParsePrefix(o.AddressPool)
 		if err != nil || !p.Addr().Is4() || p != p.Masked() || p.Bits() < 8 || p.Bits() > subnetBits-1 {
 			errs = append(errs, driver.Invalid("address_pool", fmt.Sprintf("%q is no IPv4 range of 16 addresses or more", o.AddressPool), "address_pool="+defaultPool.String()))
+		} else if !setAside(p) {
+			errs = append(errs, driver.Invalid("address_pool", o.AddressPool+" is public, and a rule for 0.0.0.0/0 would open other sandboxes' networks in it", "address_pool="+defaultPool.String()))
 		}
 	}
 	if o.Uplink != "" && !networkName.MatchString(o.Uplink) {
@@ -245,6 +247,17 @@ func (o Options) validateEgress() error {
 		}
 	}
 	return driver.Join(errs...)
+}
+
+// setAside reports whether no rule opens a range that does not name it.
+func setAside(p netip.Prefix) bool {
+	return slices.ContainsFunc(driver.Protected(), func(r driver.Range) bool {
+		switch r.Class {
+		case driver.ClassPrivate, driver.ClassShared, driver.ClassReserved:
+			return r.Prefix.Bits() <= p.Bits() && r.Prefix.Contains(p.Addr())
+		}
+		return false
+	})
 }
 
 // pool is AddressPool, checked before.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -248,8 +249,12 @@ func (b *Backend) inspect(ctx context.Context, cli *client.Client, id string) (d
 
 func statusOf(id, name string, labels map[string]string, deadline time.Time) driver.Status {
 	facts, own := driver.ParseLabels(labels)
-	return driver.Status{ID: id, Name: strings.TrimPrefix(name, "/"), Backend: Name, Deadline: deadline,
+	st := driver.Status{ID: id, Name: strings.TrimPrefix(name, "/"), Backend: Name, Deadline: deadline,
 		Detached: labels[labelDetached] == "true", Facts: facts, Labels: own}
+	if by, err := strconv.ParseInt(labels[labelStartBy], 10, 64); err == nil {
+		st.StartBy = time.Unix(by, 0)
+	}
+	return st
 }
 
 func stateOf(s container.ContainerState) driver.State {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,12 +63,27 @@ func (b *Backend) surroundings(ctx context.Context, cli *client.Client, o order,
 				continue
 			}
 			s.taken = append(s.taken, c.Subnet)
-			if n.ID != w.uplink && n.Labels[driver.LabelManaged] != "true" { // ours are in the pool, which is protected as a whole
-				s.protect = append(s.protect, driver.Range{Prefix: c.Subnet.Masked(), Class: driver.ClassPrivate})
+			if n.ID != w.uplink {
+				s.keep(c.Subnet.Masked(), b.opts.pool())
 			}
+		}
+		// Others' sandboxes come and go while this one lives.
+		if p, err := netip.ParsePrefix(n.Labels[labelPool]); err == nil && n.Labels[driver.LabelManaged] == "true" && p.Addr().Is4() {
+			s.keep(p.Masked(), b.opts.pool())
 		}
 	}
 	return s, nil
+}
+
+// keep protects a range, once, and not again what is in our pool, which is
+// protected as a whole.
+func (s *surroundings) keep(p, pool netip.Prefix) {
+	if pool.Bits() <= p.Bits() && pool.Contains(p.Addr()) {
+		return
+	}
+	if r := (driver.Range{Prefix: p, Class: driver.ClassPrivate}); !slices.Contains(s.protect, r) {
+		s.protect = append(s.protect, r)
+	}
 }
 
 // look starts the gateway's program in the host's network namespace, without

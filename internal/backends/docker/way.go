@@ -23,6 +23,7 @@ import (
 type way struct {
 	set     string
 	image   string // of the gateway
+	pool    string // that the networks are out of
 	ipv6    bool   // the host's kernel has it, so that it has to be turned off
 	inside  string // id of the network
 	uplink  string // id of the network
@@ -47,11 +48,12 @@ var errNoWay = fmt.Errorf("the gateway did not come up within %v", wayLimit)
 // that the policy is in place. On an error nothing of it is left, or it is
 // reported as leaked.
 func (b *Backend) openWay(ctx context.Context, cli *client.Client, o order) (*way, error) {
-	w := &way{set: nonce()}
+	w := &way{set: nonce(), pool: b.opts.pool().String()}
 	err := b.buildWay(ctx, cli, o, w)
 	if err == nil {
 		return w, nil
 	}
+	err = b.sweptWay(ctx, cli, w, err)
 	return nil, b.closeAfter(ctx, cli, w, "create", err)
 }
 
@@ -146,7 +148,9 @@ func (b *Backend) makeNetworks(ctx context.Context, cli *client.Client, o order,
 			return nil
 		}
 		// Somebody was faster: what was made goes, and the next are tried.
-		for i, id := range []string{w.inside, w.uplink} {
+		inside := w.inside
+		w.inside = ""
+		for i, id := range []string{inside, w.uplink} {
 			if errs[i] == nil && id != "" && (i == 0 || w.own) {
 				if rerr := b.removeNetwork(context.WithoutCancel(ctx), cli, id); rerr != nil {
 					return errors.Join(err, rerr)
@@ -172,8 +176,10 @@ type networkOrder struct {
 
 func (o order) network(w *way, name string, subnet netip.Prefix, options map[string]string) networkOrder {
 	v4, v6 := true, false
+	labels := o.partLabels(driver.RoleNetwork, w.set)
+	labels[labelPool] = w.pool
 	return networkOrder{namePrefix + name + "-" + o.spec.Token + "-" + w.set, client.NetworkCreateOptions{
-		Driver: "bridge", EnableIPv4: &v4, EnableIPv6: &v6, Options: options, Labels: o.partLabels(driver.RoleNetwork, w.set),
+		Driver: "bridge", EnableIPv4: &v4, EnableIPv6: &v6, Options: options, Labels: labels,
 		IPAM: &network.IPAM{Driver: "default", Config: []network.IPAMConfig{{Subnet: subnet, Gateway: nth(subnet, 1)}}},
 	}}
 }

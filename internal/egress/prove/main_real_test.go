@@ -16,11 +16,12 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
-// TestMain lets the test's program, built with a mutant in it, prove mode proxy
-// in a process of its own: the proxy is in the owner's.
+// TestMain lets the test's program prove in a process of its own: with a mutant
+// built into it, since the proxy of mode proxy is in the owner's process, or with
+// a gateway of its own, since which one is right is written down for a user.
 func TestMain(m *testing.M) {
 	if text := os.Getenv("SANDBOXIO_PROVE"); text != "" {
-		var o Options
+		var o orders
 		err := json.Unmarshal([]byte(text), &o)
 		if err == nil {
 			err = own(o)
@@ -39,11 +40,18 @@ type orders struct {
 	Runtime, Probe string
 	Modes          []Mode
 	Only           []string
+
+	Guest, Gateway string // to set up; none for what is there
 }
 
-func own(o Options) error {
-	o.Open, o.mutant = open(o.Runtime), true
-	e, err := Run(context.Background(), o)
+func own(o orders) error {
+	ctx := context.Background()
+	if o.Gateway != "" {
+		if _, err := docker.Setup(ctx, docker.Options{Host: os.Getenv("SANDBOXIO_TEST_DOCKER")}, docker.SetupOptions{Guest: o.Guest, Gateway: o.Gateway}); err != nil {
+			return err
+		}
+	}
+	e, err := Run(ctx, Options{Open: open(o.Runtime), Runtime: o.Runtime, Probe: o.Probe, Modes: o.Modes, Only: o.Only, mutant: true})
 	if err != nil {
 		return err
 	}
@@ -72,7 +80,7 @@ func build(t testing.TB, out, pkg, overlay string, more ...string) {
 	t.Helper()
 	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid="}, more...)
 	if pkg == "." {
-		args = append([]string{"test", "-c", "-tags", "dockertest"}, more...)
+		args = append([]string{"test", "-c", "-tags", "dockertest", "-ldflags", "-s -w"}, more...)
 	}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
@@ -114,15 +122,18 @@ func (s *site) setUp(t testing.TB, gateway string) {
 	}
 }
 
-// elsewhere proves in a process with another program.
-func (s *site) elsewhere(t testing.TB, program string, m Mode, only []string) Evidence {
+// elsewhere proves in a process with another program, or with another gateway.
+func (s *site) elsewhere(t testing.TB, program, gateway string, m Mode, only []string) Evidence {
 	t.Helper()
-	text, err := json.Marshal(orders{s.Runtime, s.Probe, []Mode{m}, only})
+	text, err := json.Marshal(orders{Runtime: s.Runtime, Probe: s.Probe, Modes: []Mode{m}, Only: only, Guest: s.path("guest"), Gateway: gateway})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program)
 	cmd.Env = append(os.Environ(), "SANDBOXIO_PROVE="+string(text))
+	if gateway != "" {
+		cmd.Env = append(cmd.Env, "XDG_CONFIG_HOME="+t.TempDir())
+	}
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.Output()
