@@ -38,6 +38,9 @@ func (c *canary) sniff(fd int) {
 			}
 			continue
 		}
+		if at.Hatype == unix.ARPHRD_LOOPBACK { // its own kernel's, to itself: that it could not answer, say
+			continue
+		}
 		e.At = now()
 		c.say(Told{Event: &e})
 	}

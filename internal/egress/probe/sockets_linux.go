@@ -249,12 +249,13 @@ func frame(whole bool) func(int, *try) error {
 		if err != nil {
 			return err
 		}
-		sent := 0
+		from, sent := t.World.As4(), 0
+		from[3] = 77
 		for _, i := range all {
 			if i.Flags&net.FlagLoopback != 0 {
 				continue
 			}
-			p := packet(netip.MustParseAddr("198.51.100.77"), t.Denied, t.Sign)
+			p := packet(netip.AddrFrom4(from), t.Denied, t.Sign)
 			to := &unix.SockaddrLinklayer{Ifindex: i.Index, Protocol: htons(unix.ETH_P_IP), Halen: 6, Addr: [8]byte{255, 255, 255, 255, 255, 255}}
 			if whole {
 				p = append(append([]byte{255, 255, 255, 255, 255, 255, 2, 2, 2, 2, 2, 2}, 8, 0), p...)

@@ -3,9 +3,12 @@
 package prove
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 )
 
@@ -61,5 +64,46 @@ func TestACanaryThatGoesMeanwhileProvesNothing(t *testing.T) {
 				t.Errorf("it passes for a proof: %q", got)
 			}
 		})
+	}
+}
+
+// TestWhatACanaryTellsItselfIsNoAttempts has a run in another range than the
+// first, where what a program sends from an address of its choice is answered
+// late, by the canary's own kernel to itself.
+func TestWhatACanaryTellsItselfIsNoAttempts(t *testing.T) {
+	s := newSite(t, "")
+	_, cli := s.engineOf(t)
+	made, err := cli.NetworkCreate(t.Context(), networkPrefix+"test-"+token(4), client.NetworkCreateOptions{Driver: "bridge", IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: ranges[0]}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := removeNetwork(context.Background(), cli, made.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	p := &prover{Options: s.Options}
+	p.Only = []string{"packet-spoofed", "packet-frame"}
+	defer s.build(t, p)()
+	ts, err := p.trials(Deny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.unprotected(t.Context(), Deny, ts.canaries, ts.all, bare()); err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range ts.all {
+		if tr.Control != Open {
+			t.Errorf("%s is %s where nothing is enforced", tr.Name, tr.Control)
+		}
+	}
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { // the kernel gives up after three
+		if err := p.mark(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		seen, _ := sort(p.witness.take(), ts.all)
+		for tr, what := range seen {
+			t.Errorf("%s, which has ended: %s", tr.Name, what)
+		}
 	}
 }

@@ -4,7 +4,9 @@ package prove
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -365,30 +367,37 @@ func came(e Evidence) []string {
 	return out
 }
 
+// build makes a prover's world, until what it gives is called.
+func (s *site) build(t *testing.T, p *prover) (unbuild func()) {
+	t.Helper()
+	b, err := s.Open(t.Context(), Site{})
+	if err == nil {
+		p.program, err = os.ReadFile(s.Probe)
+	}
+	if err == nil {
+		_, err = p.engine(t.Context(), b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	unbuild = func() {
+		if err := errors.Join(p.close(context.Background()), b.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := p.world.build(t.Context(), p.program); err != nil {
+		unbuild()
+		t.Fatal(err)
+	}
+	return unbuild
+}
+
 // loose lists what comes through from a container on the canaries' network.
 func (s *site) loose(t *testing.T, m Mode, h container.HostConfig, only []string) []string {
 	t.Helper()
 	p := &prover{Options: s.Options}
 	p.Only = only
-	b, err := s.Open(t.Context(), Site{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	if p.program, err = os.ReadFile(s.Probe); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.engine(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := p.close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := p.build(t.Context(), p.program); err != nil {
-		t.Fatal(err)
-	}
+	defer s.build(t, p)()
 	ts, err := p.trials(m)
 	if err != nil {
 		t.Fatal(err)
