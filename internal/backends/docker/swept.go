@@ -26,6 +26,9 @@ func (b *Backend) sweptWay(ctx context.Context, cli *client.Client, w *way, err 
 	}
 	return b.vanished(ctx, err, func(ctx context.Context) error {
 		_, err := cli.NetworkInspect(ctx, w.inside, client.NetworkInspectOptions{})
+		if err == nil {
+			_, err = cli.NetworkInspect(ctx, w.uplink, client.NetworkInspectOptions{})
+		}
 		return err
 	})
 }

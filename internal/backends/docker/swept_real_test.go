@@ -4,6 +4,7 @@ package docker
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,18 +14,24 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
-// between makes a backend on the engine under test that calls back at the nth
-// call by which it changes something, or at each.
-func between(t *testing.T, opts Options, nth int, then func()) (*Backend, *passer) {
+// between makes a backend on the engine under test that calls back at each call
+// by which it makes or starts something, with how many there have been.
+func between(t *testing.T, opts Options, then func(nth int)) (*Backend, func() []string) {
 	t.Helper()
-	p, host := pass(t, needed(t, "SANDBOXIO_TEST_DOCKER"), nth, then)
-	opts.Host = host
+	var p *passer
+	made := func() []string {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		// How often it takes to remove something is a matter of time.
+		return slices.DeleteFunc(slices.Clone(p.seen), func(call string) bool { return strings.HasPrefix(call, "DELETE ") })
+	}
+	p, opts.Host = pass(t, needed(t, "SANDBOXIO_TEST_DOCKER"), 0, func() { then(len(made())) })
 	b, err := Open(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
-	return b, p
+	return b, made
 }
 
 // TestNoSweepEndsACreationThatIsUnderWay looks, at each step of one with a
@@ -36,7 +43,7 @@ func TestNoSweepEndsACreationThatIsUnderWay(t *testing.T) {
 	began := time.Now()
 	seen, made := 0, false
 	var mu sync.Mutex
-	b, p := between(t, watcher.opts, 0, func() {
+	b, calls := between(t, watcher.opts, func(int) {
 		mu.Lock()
 		defer mu.Unlock()
 		if made {
@@ -66,7 +73,7 @@ func TestNoSweepEndsACreationThatIsUnderWay(t *testing.T) {
 	defer mu.Unlock()
 	made = true
 	if seen < 5 {
-		t.Errorf("it was seen in the making %d times, at %q", seen, p.seen)
+		t.Errorf("it was seen in the making %d times, at %q", seen, calls())
 	}
 }
 
@@ -79,18 +86,20 @@ func TestACreatorIsToldThatItsWayWasTakenAway(t *testing.T) {
 		s.Network.Egress = rules(t, "allowed.example")
 		return s
 	}
-	b, p := between(t, watcher.opts, 0, func() {})
+	b, made := between(t, watcher.opts, func(int) {})
 	create(t, b, ordered())
-	var steps []int // from the networks on
-	for i, call := range p.seen {
-		if len(steps) > 0 && !strings.HasSuffix(call, "/attach") || strings.HasSuffix(call, "/networks/create") {
-			steps = append(steps, i+1)
+	whole := made()
+	first := 2 + slices.IndexFunc(whole, func(call string) bool { return strings.HasSuffix(call, "/networks/create") }) // both are there
+	for nth := first + 1; nth < len(whole); nth++ {                                                                     // and it is not started yet
+		if strings.HasSuffix(whole[nth-1], "/attach") {
+			continue
 		}
-	}
-	for _, nth := range steps[1 : len(steps)-1] { // both networks are there, and it is not started yet
 		spec := ordered()
 		var once sync.Once
-		b, p := between(t, watcher.opts, nth, func() {
+		b, _ := between(t, watcher.opts, func(now int) {
+			if now < nth {
+				return
+			}
 			once.Do(func() {
 				if _, err := reap.Sweep(t.Context(), watcher, reap.Options{Kill: true, MaxAge: time.Nanosecond, Labels: map[string]string{driver.LabelInstance: spec.Token}}); err != nil {
 					t.Error(err)
@@ -98,13 +107,12 @@ func TestACreatorIsToldThatItsWayWasTakenAway(t *testing.T) {
 			})
 		})
 		_, err := b.Create(t.Context(), spec)
-		at := p.seen[nth-1]
 		var e *driver.Error
 		if !errors.As(err, &e) || e.Code != driver.CodeConflict || !strings.Contains(err.Error(), "removed before it was started, as a sweep does") {
-			t.Errorf("after %s: %v", at, err)
+			t.Errorf("after %s: %v", whole[nth-1], err)
 		}
 		if l := ofInstance(t, watcher, spec.Token); len(l) > 0 {
-			t.Errorf("after %s: left %v", at, l)
+			t.Errorf("after %s: left %v", whole[nth-1], l)
 		}
 	}
 }
