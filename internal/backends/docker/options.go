@@ -46,7 +46,8 @@ type Options struct {
 	StorageQuota bool
 
 	// AddressPool is the range, as "198.18.0.0/15", out of which each sandbox
-	// with an allowlist gets two networks of eight addresses. Empty means that
+	// with an allowlist gets two networks of eight addresses: private, shared or
+	// reserved ones, which no rule opens without naming them. Empty means that
 	// one, which is nobody's local network.
 	AddressPool string
 
@@ -251,12 +252,9 @@ func (o Options) validateEgress() error {
 
 // setAside reports whether no rule opens a range that does not name it.
 func setAside(p netip.Prefix) bool {
+	usable := []driver.Class{driver.ClassPrivate, driver.ClassShared, driver.ClassReserved}
 	return slices.ContainsFunc(driver.Protected(), func(r driver.Range) bool {
-		switch r.Class {
-		case driver.ClassPrivate, driver.ClassShared, driver.ClassReserved:
-			return r.Prefix.Bits() <= p.Bits() && r.Prefix.Contains(p.Addr())
-		}
-		return false
+		return slices.Contains(usable, r.Class) && r.Prefix.Bits() <= p.Bits() && r.Prefix.Contains(p.Addr())
 	})
 }
 

@@ -238,21 +238,23 @@ func (m mutant) overlay(t testing.TB, dir string) string {
 type study struct {
 	mode  Mode
 	lacks Protection
-	open  func(t *testing.T, only []string) []string // lists what came through
+	open  func(t testing.TB, only []string) []string // lists what came through
 }
 
 // studies are all of them, the finest of a mode first.
 func (s *site) studies() []study {
 	var out []study
 	for _, g := range gateways {
-		out = append(out, study{Transparent, g.lacks, func(t *testing.T, only []string) []string {
+		out = append(out, study{Transparent, g.lacks, func(t testing.TB, only []string) []string {
+			t.Helper()
 			at := filepath.Join(t.TempDir(), "gateway")
 			build(t, at, "../../../cmd/sandboxio-gateway", g.overlay(t, t.TempDir()))
 			return came(s.elsewhere(t, os.Args[0], at, Transparent, only))
 		}})
 	}
 	for _, p := range proxies {
-		out = append(out, study{Proxy, p.lacks, func(t *testing.T, only []string) []string {
+		out = append(out, study{Proxy, p.lacks, func(t testing.TB, only []string) []string {
+			t.Helper()
 			at := filepath.Join(t.TempDir(), "owner")
 			build(t, at, ".", p.overlay(t, t.TempDir()))
 			return came(s.elsewhere(t, at, "", Proxy, only))
@@ -260,8 +262,8 @@ func (s *site) studies() []study {
 	}
 	for _, m := range Modes() {
 		out = append(out,
-			study{m, "no other way", func(t *testing.T, only []string) []string { return s.loose(t, m, modest(), only) }},
-			study{m, "no privileges, no other way", func(t *testing.T, only []string) []string { return s.loose(t, m, bare(), only) }})
+			study{m, "no other way", s.without(m, modest())},
+			study{m, "no privileges, no other way", s.without(m, bare())})
 	}
 	return out
 }
@@ -320,7 +322,8 @@ func TestMutants(t *testing.T) {
 
 // see gives what comes through. What the table says of it has to: once more
 // tried, or twice, if a busy machine lost it before.
-func (s study) see(t *testing.T, table shown) []string {
+func (s study) see(t testing.TB, table shown) []string {
+	t.Helper()
 	var missing, only, open []string
 	for _, a := range Catalogue() {
 		switch by := table[s.mode][a.Name]; {
@@ -368,7 +371,7 @@ func came(e Evidence) []string {
 }
 
 // build makes a prover's world, until what it gives is called.
-func (s *site) build(t *testing.T, p *prover) (unbuild func()) {
+func (s *site) build(t testing.TB, p *prover) (unbuild func()) {
 	t.Helper()
 	b, err := s.Open(t.Context(), Site{})
 	if err == nil {
@@ -392,8 +395,15 @@ func (s *site) build(t *testing.T, p *prover) (unbuild func()) {
 	return unbuild
 }
 
-// loose lists what comes through from a container on the canaries' network.
-func (s *site) loose(t *testing.T, m Mode, h container.HostConfig, only []string) []string {
+// without lists what comes through from a container on the canaries' network.
+func (s *site) without(m Mode, h container.HostConfig) func(t testing.TB, only []string) []string {
+	return func(t testing.TB, only []string) []string {
+		t.Helper()
+		return s.loose(t, m, h, only)
+	}
+}
+
+func (s *site) loose(t testing.TB, m Mode, h container.HostConfig, only []string) []string {
 	t.Helper()
 	p := &prover{Options: s.Options}
 	p.Only = only
