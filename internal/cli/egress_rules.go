@@ -11,6 +11,7 @@ import (
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/wish"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -20,11 +21,17 @@ const maxAllowlist = 16 << 20
 // allowlist is a file of rules: those that can be read, with where they stand,
 // and what is said of the others.
 type allowlist struct {
+	from      string
 	rules     []driver.Rule
 	places    []string
-	entries   []int // where each stands, counting the others
+	entries   []int // where each stands, counting the others from 0
 	malformed []linted
 	all       int
+
+	// What only an object in JSON has.
+	name   string
+	mode   driver.Mode
+	expose []uint16
 }
 
 func (a *app) readAllowlist(name string) (allowlist, error) {
@@ -47,7 +54,7 @@ func (a *app) readAllowlist(name string) (allowlist, error) {
 	if t := bytes.TrimSpace(text); len(t) > 0 && (t[0] == '[' && !isLine(t) || t[0] == '{') {
 		return jsonAllowlist(from, t)
 	}
-	var l allowlist
+	l := allowlist{from: from}
 	n := 0
 	for line := range strings.Lines(string(text)) {
 		n++
@@ -70,15 +77,16 @@ func isHex(c byte) bool {
 }
 
 func (l *allowlist) add(place string, r driver.Rule, err error) {
-	l.all++
 	if err == nil {
 		l.rules, l.places, l.entries = append(l.rules, r), append(l.places, place), append(l.entries, l.all)
-		return
 	}
 	for _, p := range driver.Problems(err) {
 		_, field, _ := strings.Cut(p.Field, ".")
-		l.malformed = append(l.malformed, linted{place, egress.Finding{Rule: -1, Kind: egress.KindMalformed, Deny: true, Field: field, Text: p.Err.Error(), Fix: p.Hint}, l.all})
+		l.malformed = append(l.malformed, linted{
+			Place: place, Index: l.all, Kind: egress.KindMalformed, Effect: sandbox.Deny, Field: field, Text: p.Err.Error(), Fix: p.Hint,
+		})
 	}
+	l.all++
 }
 
 // jsonRule is a rule as sandboxio_network_policy has it.
@@ -90,16 +98,19 @@ type jsonRule struct {
 }
 
 func jsonAllowlist(from string, text []byte) (allowlist, error) {
+	l := allowlist{from: from}
 	var rules []jsonRule
+	var mode string
+	var expose []int64
 	var err error
 	if text[0] == '[' {
 		err = strict(text, &rules)
 	} else {
 		var d struct { // what a network policy and its canonical form have
 			Egress *[]jsonRule     `json:"egress"`
-			Name   json.RawMessage `json:"name"`
-			Expose json.RawMessage `json:"expose"`
-			Mode   json.RawMessage `json:"mode"`
+			Name   string          `json:"name"`
+			Expose []int64         `json:"expose"`
+			Mode   string          `json:"mode"`
 			Learn  json.RawMessage `json:"learn"`
 		}
 		if err = strict(text, &d); err == nil && d.Egress == nil {
@@ -108,11 +119,21 @@ func jsonAllowlist(from string, text []byte) (allowlist, error) {
 		if d.Egress != nil {
 			rules = *d.Egress
 		}
+		l.name, mode, expose = d.Name, d.Mode, d.Expose
 	}
 	if err != nil {
 		return allowlist{}, driver.Invalid("file", fmt.Sprintf("%s: %v", from, err), `write {"egress":[{"host":"example.com","ports":[443]}]}`)
 	}
-	var l allowlist
+	if l.mode, err = driver.ParseMode(mode); err != nil {
+		return allowlist{}, driver.Invalid("file", fmt.Sprintf("%s: mode: %+q is no mode", from, mode), `use "transparent" or "proxy"`)
+	}
+	for i, n := range expose {
+		port, err := wish.Port("expose", n)
+		if err != nil {
+			return allowlist{}, driver.Invalid("file", fmt.Sprintf("%s: expose[%d]: %d is not a port", from, i, n), "list ports between 1 and 65535")
+		}
+		l.expose = append(l.expose, port)
+	}
 	for i, j := range rules {
 		r, err := j.rule()
 		l.add(fmt.Sprintf("%s: egress[%d]", from, i), r, err)

@@ -16,7 +16,7 @@ type Explanation struct {
 	Text    string  `json:"text"`
 	Rule    *string `json:"rule"`    // what allowed it
 	Nearest *string `json:"nearest"` // the rule that comes nearest to allowing it; null when none is near
-	Fix     string  `json:"fix"`     // "" when it is allowed, or should not be
+	Fix     string  `json:"fix"`     // "" when it is allowed
 }
 
 // Explain says why a request is allowed or refused.
@@ -35,22 +35,42 @@ func (p *Policy) Explain(r Request) Explanation {
 	if nearest >= 0 {
 		e.Nearest = new(p.rules[nearest].String())
 	}
+	by, protected := p.protectedBy(r.Addr)
+	protected = protected && r.Addr.IsValid()
 	switch d.Reason {
 	case NoRules, Host, Address:
-		e.Fix = fmt.Sprintf("add a rule for %s, if it is meant", word(r))
 		if nearest >= 0 {
 			e.Text += unlike(p.rules[nearest], r)
 		}
 	case Port:
 		e.Text += fmt.Sprintf(": %s is allowed", *e.Nearest)
-		e.Fix = fmt.Sprintf("add a rule for %s, if it is meant", word(r))
 	case Protected:
-		by, _ := p.protectedBy(r.Addr)
 		e.Text = fmt.Sprintf("%s is a %s address, which is opened only by a rule for %s or a part of it", r.Addr, by.Class, by.Prefix)
 	default: // Malformed; the others are the gateway's to say
 		e.Fix = `ask for a full host name or an address, and a port, as "example.com:443" or "[2001:db8::1]:443"`
+		return e
+	}
+	e.Fix = fmt.Sprintf("add a rule for %s, if it is meant", word(r))
+	if protected {
+		e.Fix = instead(by.Class)
 	}
 	return e
+}
+
+// instead is what to do rather than open a protected address.
+func instead(c driver.Class) string {
+	switch c {
+	case driver.ClassMetadata, driver.ClassLinkLocal:
+		return "leave it closed (remove the rule, if there is one), and give the sandbox a scoped secret instead of the host's identity"
+	case driver.ClassLoopback:
+		return "in a sandbox this is the sandbox itself, which needs no rule; publish what is elsewhere at a public address"
+	case driver.ClassPrivate, driver.ClassShared:
+		return "publish the service at a public address; or name no more than it needs in a rule, which the policy has to allow (SBX-NET-005, allowed_private_cidrs)"
+	case driver.ClassMulticast, driver.ClassUnspecified, driver.ClassReserved:
+		return "leave it closed: no connection leads there"
+	default:
+		return "leave it closed, and publish the service at another address"
+	}
 }
 
 // String is the request as one word.

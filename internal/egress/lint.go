@@ -27,12 +27,12 @@ const (
 
 // Finding is something about one rule that its reviewer should know.
 type Finding struct {
-	Rule  int    `json:"rule"`  // index in what was linted
-	Kind  Kind   `json:"kind"`  //
-	Deny  bool   `json:"deny"`  // the list cannot or should not be used as it is
-	Field string `json:"field"` // "host", "cidr", "ports", or "" for the whole rule
-	Text  string `json:"text"`
-	Fix   string `json:"fix"`
+	Rule  int // index in what was linted
+	Kind  Kind
+	Deny  bool   // the list cannot or should not be used as it is
+	Field string // "host", "cidr", "ports", or "" for the whole rule
+	Text  string
+	Fix   string
 }
 
 // Widths from which on a prefix is not wide, those of the policy's rule on

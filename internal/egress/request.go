@@ -17,6 +17,11 @@ func ParseRequest(field, word string) (Request, error) {
 	if ap, err := netip.ParseAddrPort(word); err == nil && ap.Port() != 0 {
 		return Request{Addr: ap.Addr().Unmap().WithZone(""), Port: ap.Port()}, nil
 	}
+	if strings.ContainsAny(word, "/?#@") { // a URL, whatever follows its last colon
+		_, err := driver.CanonicalHost(word)
+		p := driver.Problems(err)[0]
+		return Request{}, driver.Invalid(field, p.Err.Error(), p.Hint)
+	}
 	at := strings.LastIndexByte(word, ':')
 	if at < 0 {
 		return Request{}, driver.Invalid(field, fmt.Sprintf("%+q has no port", word), fix)

@@ -18,11 +18,19 @@ func TestParseRequest(t *testing.T) {
 			t.Errorf("ParseRequest(%q) = %v, %v", in, got, err)
 		}
 	}
-	for _, in := range []string{"", "example.com", "example.com:", "example.com:0", "203.0.113.9:0", "example.com:70000", "example.com:https", "*.example.com:443", "::1:443", "bücher.example:443", "https://example.com:443", "127.1:80", "localhost:80"} {
+	for _, in := range []string{"", "example.com", "example.com:", "example.com:0", "203.0.113.9:0", "example.com:70000", "example.com:https", "*.example.com:443", "::1:443", "bücher.example:443", "https://example.com:443", "https://example.com/", "example.com:443/a", "u@example.com:443", "10.0.0.0/8:443", "127.1:80", "localhost:80"} {
 		got, err := egress.ParseRequest("request", in)
 		var e *driver.Error
 		if !errors.As(err, &e) || e.Code != driver.CodeInvalid || e.Field != "request" || e.Hint == "" || got != (egress.Request{}) {
 			t.Errorf("ParseRequest(%q) = %v, %v", in, got, err)
 		}
+	}
+}
+
+func TestAURLIsNotTakenForAPort(t *testing.T) {
+	t.Parallel()
+	_, err := egress.ParseRequest("request", "https://example.com/")
+	if p := driver.Problems(err); len(p) != 1 || p[0].Err.Error() != `"https://example.com/" is not a host name` {
+		t.Errorf("got %v", err)
 	}
 }

@@ -25,7 +25,9 @@ func (allowsFunction) Definition(_ context.Context, _ function.DefinitionRequest
 		Summary: "Whether an allowlist allows a connection",
 		MarkdownDescription: "Whether rules allow a TCP connection to a host or an address, decided by the code that decides in a sandbox. No rules allow nothing. " +
 			"A rule for a host does not allow the addresses of that host by themselves, and a rule for a CIDR opens a protected range, as the private and the " +
-			"link-local ones, only if it is that range or a part of it. `sandboxio egress explain` says why.",
+			"link-local ones, only if it is that range or a part of it. Whether a backend can enforce the rule is not asked, nor what the policy says of it: " +
+			"a sandbox or a network policy with rules that cannot be enforced is refused. `sandboxio egress explain` says why a connection is allowed or not, " +
+			"and which rules cannot be enforced.",
 		Parameters: []function.Parameter{
 			function.ListParameter{
 				Name: "rules", ElementType: network.RuleType,

@@ -26,7 +26,8 @@ func (canonicalFunction) Definition(_ context.Context, _ function.DefinitionRequ
 	resp.Definition = function.Definition{
 		Summary: "Rules of an allowlist, from words",
 		MarkdownDescription: "Turns rules written as words into the rules that `sandboxio_network_policy` takes as `egress`, in canonical form: lower case and " +
-			"A-labels, ports written out, CIDRs masked, sorted, each target once. What is malformed is an error that names the rule and the fix.",
+			"A-labels, ports written out, CIDRs masked, sorted, each target once. What is malformed is an error that names the rule and the fix. " +
+			"Whether a backend can enforce the rule is not asked, nor what the policy says of it: `sandboxio_network_policy` asks both, and `sandboxio egress lint` before.",
 		Parameters: []function.Parameter{function.ListParameter{
 			Name: "rules", ElementType: types.StringType,
 			MarkdownDescription: "Each is a host, a wildcard, an address or a CIDR, with a port if it is not 80 and 443: `example.com`, `*.example.com:443`, " +

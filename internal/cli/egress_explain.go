@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/wish"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
+
+// explained is what explain prints as JSON. "allowed" is what the rules say;
+// the verdict also asks whether there can be a sandbox with them.
+type explained struct {
+	Schema  string      `json:"schema"`
+	Verdict string      `json:"verdict"` // "allowed", "refused", or "unenforceable" for what is allowed by a list that no sandbox can be made with
+	Mode    driver.Mode `json:"mode"`
+	egress.Explanation
+	Unenforceable []unenforceable `json:"unenforceable"` // rules of the list, whether or not the request is theirs
+}
+
+// unenforceable is a rule that no sandbox can be made with, and why.
+type unenforceable struct {
+	Rule string `json:"rule"` // canonical
+	Text string `json:"text"`
+	Fix  string `json:"fix"`
+}
+
+func (a *app) egressExplainCommand() *cobra.Command {
+	var at, mode string
+	c := &cobra.Command{
+		Use:   "explain FILE HOST:PORT",
+		Short: "Say why an allowlist allows a request, or refuses it",
+		Long: `Say whether an allowlist allows a TCP connection, by which rule, and if not, why
+and which rule comes nearest. A list with a rule that cannot be enforced in the
+mode of the network is refused as a whole when a sandbox is made; such rules are
+told. Whether the policy denies a rule is what sandboxio egress lint says.
+` + allowlistHelp + `
+
+Exit codes: 0 allowed, 1 failed, 2 refused, or no sandbox can be made with the
+list.`,
+		Example: `  sandboxio egress explain rules.txt api.example.com:443
+  sandboxio egress explain rules.txt api.example.com:443 --at 10.0.0.1
+  echo '*.example.com' | sandboxio egress explain --mode proxy - '[2001:db8::1]:443'`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := parseRequest(args[1], at)
+			if err != nil {
+				return err
+			}
+			l, err := a.readAllowlist(args[0])
+			if err != nil {
+				return err
+			}
+			m, err := l.modeOf(mode)
+			if err != nil {
+				return err
+			}
+			e, err := l.explain(r, m)
+			if err != nil {
+				return err
+			}
+			if err := a.print(e, e.text); err != nil {
+				return err
+			}
+			if e.Verdict != "allowed" {
+				return exitDenied
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&at, "at", "", "the address that the host resolves to")
+	modeFlag(c, &mode)
+	a.jsonFlag(c)
+	return c
+}
+
+func parseRequest(word, at string) (egress.Request, error) {
+	ascii, err := wish.Word("request", word)
+	if err != nil {
+		return egress.Request{}, err
+	}
+	r, err := egress.ParseRequest("request", ascii)
+	if err != nil || at == "" {
+		return r, err
+	}
+	if r.Host == "" {
+		return r, driver.Invalid("at", "the request is an address already", "leave --at out")
+	}
+	if r.Addr, err = netip.ParseAddr(at); err != nil {
+		return r, driver.Invalid("at", fmt.Sprintf("%+q is no address", at), "give what the host resolves to, as 203.0.113.9")
+	}
+	return r, nil
+}
+
+func (l allowlist) explain(r egress.Request, mode driver.Mode) (explained, error) {
+	if len(l.malformed) > 0 {
+		f := l.malformed[0]
+		return explained{}, driver.Invalid(f.Place, f.Text, f.Fix)
+	}
+	p, err := egress.Compile(l.rules, egress.Options{})
+	if err != nil {
+		return explained{}, err
+	}
+	e := explained{Schema: "sandboxio.egress.explain/v1", Verdict: "refused", Mode: mode, Explanation: p.Explain(r), Unenforceable: []unenforceable{}}
+	for _, rule := range p.Rules() {
+		_, err := egress.Mechanisms(driver.Network{Egress: []driver.Rule{rule}, Mode: mode})
+		for _, problem := range driver.Problems(err) {
+			e.Unenforceable = append(e.Unenforceable, unenforceable{rule.String(), problem.Err.Error(), problem.Hint})
+		}
+	}
+	switch {
+	case e.Allowed && len(e.Unenforceable) > 0:
+		e.Verdict = "unenforceable"
+	case e.Allowed:
+		e.Verdict = "allowed"
+	}
+	return e, nil
+}
+
+func (e explained) text(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s\n  %s: %s\n", e.Verdict, e.Request, e.Reason, e.Text)
+	if e.Nearest != nil {
+		fmt.Fprintf(w, "  nearest rule: %s\n", *e.Nearest)
+	}
+	if e.Fix != "" {
+		fmt.Fprintf(w, "  fix: %s\n", e.Fix)
+	}
+	if len(e.Unenforceable) > 0 {
+		fmt.Fprintf(w, "no sandbox can be made with this list in mode %s:\n", e.Mode)
+	}
+	for _, u := range e.Unenforceable {
+		fmt.Fprintf(w, "  %s: %s\n    fix: %s\n", u.Rule, u.Text, u.Fix)
+	}
+}
