@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +21,7 @@ import (
 func (a *app) egressProveCommand() *cobra.Command {
 	var o prove.Options
 	var modes []string
+	var file string
 	c := &cobra.Command{
 		Use:   "prove",
 		Short: "Show on a live engine what an allowlist stops",
@@ -32,7 +35,7 @@ Exit codes: 0 all that can come through is closed and what is allowed came throu
 1 failed, 2 an attempt is open or could not be finished, a control is closed, or
 nothing could be shown. With --only, the same is said of the named attempts alone.`,
 		Example: `  sandboxio egress prove
-  sandboxio egress prove --backend 'docker://?runtime=runsc' --mode transparent --json > evidence.json`,
+  sandboxio egress prove --backend 'docker://?runtime=runsc' --mode transparent --evidence evidence.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, m := range modes {
@@ -41,7 +44,7 @@ nothing could be shown. With --only, the same is said of the named attempts alon
 				}
 				o.Modes = append(o.Modes, prove.Mode(m))
 			}
-			return a.egressProve(cmd.Context(), o)
+			return a.egressProve(cmd.Context(), o, file)
 		},
 	}
 	a.backendFlag(c)
@@ -49,11 +52,12 @@ nothing could be shown. With --only, the same is said of the named attempts alon
 	c.Flags().StringSliceVar(&modes, "mode", nil, "what to prove: deny, transparent, proxy (default: all)")
 	c.Flags().StringSliceVar(&o.Only, "only", nil, "names of attempts, of which alone something is shown (default: all)")
 	c.Flags().StringVar(&o.Probe, "probe", "", "path of sandboxio-probe for the engine's architecture (default: beside this program)")
+	c.Flags().StringVar(&file, "evidence", "", "write the evidence to this file, as --json prints it")
 	c.Flags().StringVar(&o.Image, "image", "", "the sandbox's image (default: one with nothing in it)")
 	return c
 }
 
-func (a *app) egressProve(ctx context.Context, o prove.Options) error {
+func (a *app) egressProve(ctx context.Context, o prove.Options, file string) error {
 	config, err := estate.FromDSN(a.backend)
 	if err != nil {
 		return err
@@ -73,18 +77,35 @@ func (a *app) egressProve(ctx context.Context, o prove.Options) error {
 	o.Open = func(ctx context.Context, at prove.Site) (driver.Backend, error) {
 		return openAt(ctx, *config.Docker, at)
 	}
+	keep := func(prove.Evidence) error { return nil }
+	if file != "" { // it can be written, as is seen before minutes are spent
+		kept, err := os.CreateTemp(filepath.Dir(file), ".evidence-*")
+		if err != nil {
+			return driver.Invalid("evidence", err.Error(), "name a file in a directory that can be written to")
+		}
+		defer os.Remove(kept.Name()) // unless it got its name
+		defer kept.Close()
+		keep = func(e prove.Evidence) error {
+			if err := errors.Join(json.NewEncoder(kept).Encode(e), kept.Chmod(0o644), kept.Close()); err != nil {
+				return err
+			}
+			return os.Rename(kept.Name(), file)
+		}
+	}
 	e, err := prove.Run(ctx, o)
 	if err != nil {
+		return err
+	}
+	if err := keep(e); err != nil {
 		return err
 	}
 	if err := a.print(e, func(w io.Writer) { e.Text(w) }); err != nil {
 		return err
 	}
-	problems := e.Problems()
-	for _, p := range problems {
+	for _, p := range e.Wrong {
 		fmt.Fprintln(a.Err, p)
 	}
-	if len(problems) > 0 {
+	if !e.Proven {
 		return exitDenied
 	}
 	return nil

@@ -34,6 +34,21 @@ type Evidence struct {
 	Only    []string  `json:"only,omitempty"` // attempts that were asked for; without, the whole catalogue
 	Modes   []Section `json:"modes"`
 	Limits  []string  `json:"limits"` // what is open by design
+
+	Proven bool     `json:"proven"`   // there are no problems
+	Wrong  []string `json:"problems"` // see Problems
+}
+
+// settle writes down what the evidence amounts to.
+func (e *Evidence) settle() {
+	for i, r := range e.Modes {
+		e.Modes[i].Counts = map[Outcome]int{}
+		for _, o := range []Outcome{Closed, Open, NotApplicable, NotTried} {
+			e.Modes[i].Counts[o] = r.Count(o)
+		}
+	}
+	e.Wrong = append([]string{}, e.Problems()...)
+	e.Proven = len(e.Wrong) == 0
 }
 
 // Engine is where it was shown.
@@ -41,21 +56,22 @@ type Engine struct {
 	Version        string `json:"version"`
 	Kernel         string `json:"kernel"`
 	Runtime        string `json:"runtime"`
-	RuntimeVersion string `json:"runtime_version"`
+	RuntimeVersion string `json:"runtime_version,omitempty"` // an engine knows that of its own runtime alone
 }
 
 // Section is one mode.
 type Section struct {
-	Mode      Mode      `json:"mode"`
-	Policy    []string  `json:"policy"` // canonical rules
-	Digest    string    `json:"policy_digest"`
-	Profile   string    `json:"profile"`
-	Isolation string    `json:"isolation"` // measured
-	Evidence  string    `json:"isolation_evidence"`
-	Network   string    `json:"network"` // mechanism, as the plan tells
-	Attempts  []Finding `json:"attempts"`
-	Controls  []Finding `json:"controls"`
-	Stray     []string  `json:"stray"` // came to a canary, and belongs to no attempt
+	Mode      Mode            `json:"mode"`
+	Policy    []string        `json:"policy"` // canonical rules
+	Digest    string          `json:"policy_digest"`
+	Profile   string          `json:"profile"`
+	Isolation string          `json:"isolation"` // measured
+	Evidence  string          `json:"isolation_evidence"`
+	Network   string          `json:"network"` // mechanism, as the plan tells
+	Counts    map[Outcome]int `json:"counts"`  // of the attempts
+	Attempts  []Finding       `json:"attempts"`
+	Controls  []Finding       `json:"controls"`
+	Stray     []string        `json:"stray"` // came to a canary, and belongs to no attempt
 }
 
 // Finding is one attempt, or one control.

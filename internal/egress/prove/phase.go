@@ -296,5 +296,9 @@ func describe(e probe.Event) string {
 	if len(payload) > 60 {
 		payload = payload[:60]
 	}
-	return fmt.Sprintf("%s from %s to %s port %d: %q", e.Proto, e.From, e.To, e.Port, payload)
+	from := ""
+	if e.From.IsValid() { // what a proxy let through comes from its own process
+		from = " from " + e.From.String()
+	}
+	return fmt.Sprintf("%s%s to %s port %d: %q", e.Proto, from, e.To, e.Port, payload)
 }

@@ -151,9 +151,15 @@ func TestAPartialRunIsNoProofOfMore(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	e.Only = e.Only[:1]
-	if got := e.Problems(); len(got) != 0 {
-		t.Errorf("%q", got)
+	if e.settle(); !e.Proven || len(e.Wrong) != 0 || e.Modes[0].Counts[Closed] != 1 {
+		t.Errorf("%+v", e)
 	}
+	e.Modes[0].Attempts[0].Outcome = Open
+	if e.settle(); e.Proven || len(e.Wrong) == 0 || e.Modes[0].Counts[Open] != 1 {
+		t.Errorf("%+v", e)
+	}
+	e.Modes[0].Attempts[0].Outcome = Closed
+	e.settle()
 	var b strings.Builder
 	e.Text(&b)
 	text, err := json.Marshal(e)

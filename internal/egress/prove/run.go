@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -149,6 +150,7 @@ func Run(ctx context.Context, o Options) (_ Evidence, err error) {
 		}
 		e.Modes = append(e.Modes, run)
 	}
+	e.settle()
 	return e, nil
 }
 
@@ -208,6 +210,14 @@ func (p *prover) engine(ctx context.Context, b driver.Backend) (Engine, error) {
 	res, err := p.cli.Info(ctx, client.InfoOptions{})
 	if err != nil {
 		return Engine{}, err
+	}
+	if _, ok := res.Info.Runtimes[p.Runtime]; !ok && p.Runtime != "" {
+		return Engine{}, driver.Unsupported("backend.runtime", fmt.Sprintf("the engine has no runtime %q", p.Runtime), "register it in the engine's daemon.json, or name one of: "+strings.Join(slices.Sorted(maps.Keys(res.Info.Runtimes)), ", "))
+	}
+	if p.Image != "" {
+		if _, err := p.cli.ImageInspect(ctx, p.Image); err != nil {
+			return Engine{}, driver.Invalid("image", err.Error(), "name an image that the engine has: docker image ls")
+		}
 	}
 	e := Engine{Version: res.Info.ServerVersion, Kernel: res.Info.KernelVersion, Runtime: p.Runtime}
 	if e.Runtime == "" {
