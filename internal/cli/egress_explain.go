@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/netip"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/wish"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -37,7 +39,8 @@ func (a *app) egressExplainCommand() *cobra.Command {
 		Long: `Say whether an allowlist allows a TCP connection, by which rule, and if not, why
 and which rule comes nearest. A list with a rule that cannot be enforced in the
 mode of the network is refused as a whole when a sandbox is made; such rules are
-told. Whether the policy denies a rule is what sandboxio egress lint says.
+told. No rule is advised that the built-in policy denies; what it says of those that
+there are, sandboxio egress lint tells.
 ` + allowlistHelp + `
 
 Exit codes: 0 allowed, 1 failed, 2 refused, or no sandbox can be made with the
@@ -46,7 +49,7 @@ list.`,
   sandboxio egress explain rules.txt api.example.com:443 --at 10.0.0.1
   echo '*.example.com' | sandboxio egress explain --mode proxy - '[2001:db8::1]:443'`,
 		Args: cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := parseRequest(args[1], at)
 			if err != nil {
 				return err
@@ -59,7 +62,7 @@ list.`,
 			if err != nil {
 				return err
 			}
-			e, err := l.explain(r, m)
+			e, err := l.explain(cmd.Context(), r, m)
 			if err != nil {
 				return err
 			}
@@ -96,7 +99,7 @@ func parseRequest(word, at string) (egress.Request, error) {
 	return r, nil
 }
 
-func (l allowlist) explain(r egress.Request, mode driver.Mode) (explained, error) {
+func (l allowlist) explain(ctx context.Context, r egress.Request, mode driver.Mode) (explained, error) {
 	if len(l.malformed) > 0 {
 		f := l.malformed[0]
 		return explained{}, driver.Invalid(f.Place, f.Text, f.Fix)
@@ -112,6 +115,11 @@ func (l allowlist) explain(r egress.Request, mode driver.Mode) (explained, error
 			e.Unenforceable = append(e.Unenforceable, unenforceable{rule.String(), problem.Err.Error(), problem.Hint})
 		}
 	}
+	if e.Missing != nil {
+		if err := e.readvise(ctx); err != nil {
+			return e, err
+		}
+	}
 	switch {
 	case e.Allowed && len(e.Unenforceable) > 0:
 		e.Verdict = "unenforceable"
@@ -119,6 +127,28 @@ func (l allowlist) explain(r egress.Request, mode driver.Mode) (explained, error
 		e.Verdict = "allowed"
 	}
 	return e, nil
+}
+
+// readvise takes advice back that nobody could follow: a rule that cannot be
+// enforced, or that the policy denies.
+func (e *explained) readvise(ctx context.Context) error {
+	rule := []driver.Rule{*e.Missing}
+	if _, err := egress.Mechanisms(driver.Network{Egress: rule, Mode: e.Mode}); err != nil {
+		p := driver.Problems(err)[0]
+		e.Fix = fmt.Sprintf("%s; as it is, a rule for %s cannot be enforced: %v", p.Hint, e.Missing, p.Err)
+		return nil
+	}
+	judged, err := allowlist{rules: rule}.judge(ctx, e.Mode)
+	if err != nil {
+		return err
+	}
+	for _, f := range judged {
+		if f.Effect == sandbox.Deny {
+			e.Fix = fmt.Sprintf("the policy denies a rule for %s by %s: %s", e.Missing, f.Policy, f.Fix)
+			return nil
+		}
+	}
+	return nil
 }
 
 func (e explained) text(w io.Writer) {

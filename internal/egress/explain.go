@@ -17,6 +17,9 @@ type Explanation struct {
 	Rule    *string `json:"rule"`    // what allowed it
 	Nearest *string `json:"nearest"` // the rule that comes nearest to allowing it; null when none is near
 	Fix     string  `json:"fix"`     // "" when it is allowed
+
+	// Missing is the rule that Fix advises, if it does: it allows just this.
+	Missing *driver.Rule `json:"-"`
 }
 
 // Explain says why a request is allowed or refused.
@@ -50,10 +53,12 @@ func (p *Policy) Explain(r Request) Explanation {
 		e.Fix = `ask for a full host name or an address, and a port, as "example.com:443" or "[2001:db8::1]:443"`
 		return e
 	}
-	e.Fix = fmt.Sprintf("add a rule for %s, if it is meant", word(r))
 	if protected {
 		e.Fix = instead(by.Class)
+		return e
 	}
+	e.Missing = new(missing(r))
+	e.Fix = fmt.Sprintf("add a rule for %s, if it is meant", *e.Missing)
 	return e
 }
 
@@ -89,8 +94,8 @@ func (r Request) String() string {
 	return text
 }
 
-// word is the rule that would allow just this request.
-func word(r Request) string {
+// missing is the rule that would allow just this request.
+func missing(r Request) driver.Rule {
 	rule := driver.Rule{Ports: []uint16{r.Port}}
 	if r.Host == "" {
 		a := r.Addr.Unmap().WithZone("")
@@ -98,7 +103,7 @@ func word(r Request) string {
 	} else {
 		rule.Host, _ = driver.CanonicalHost(r.Host)
 	}
-	return rule.String()
+	return rule
 }
 
 // unlike says how the nearest rule differs, where that is easily overlooked.
