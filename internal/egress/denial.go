@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -105,6 +106,8 @@ func (t *Tally) Deny(d Denial) {
 	if t.kinds == nil {
 		t.kinds, t.of = map[kind]*Denial{}, map[string]int{}
 	}
+	d.Host = strings.Clone(d.Host) // and not all that it stood in
+	k.host = d.Host
 	t.kinds[k] = &d
 	t.of[group]++
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
@@ -198,5 +199,16 @@ func TestTally(t *testing.T) {
 	}
 	if told, other := new(egress.Tally).Denied(); told != nil || other != 0 {
 		t.Errorf("nothing denied gives %v, %d", told, other)
+	}
+}
+
+func TestATallyKeepsAHostAndNotWhatItStoodIn(t *testing.T) {
+	t.Parallel()
+	line := strings.Repeat("x", 1000) + "evil.example"
+	var tally egress.Tally
+	tally.Deny(egress.Denial{Host: line[1000:], Reason: egress.Host})
+	told, _ := tally.Denied()
+	if len(told) != 1 || told[0].Host != "evil.example" || unsafe.StringData(told[0].Host) == unsafe.StringData(line[1000:]) {
+		t.Errorf("%+v", told)
 	}
 }

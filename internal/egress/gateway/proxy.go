@@ -76,10 +76,10 @@ func (p *Proxy) Serve(ctx context.Context, client net.Conn) {
 	if h.to.port == 0 {
 		h.to.port = 80
 	}
-	server, why := p.reach(ctx, h.to)
+	server, at, why := p.reach(ctx, h.to)
 	if server == nil {
 		if ctx.Err() == nil {
-			p.deny(h.to, netip.Addr{}, h.to.port, why)
+			p.deny(h.to, at, h.to.port, why)
 			tell(client, answerOf(status(why), why))
 		}
 		return
@@ -100,38 +100,38 @@ func status(why egress.Reason) string {
 	return "403 Forbidden"
 }
 
-// reach dials a target, or says why not.
-func (p *Proxy) reach(ctx context.Context, to authority) (net.Conn, egress.Reason) {
+// reach dials a target, or says why not, and of which address if of one.
+func (p *Proxy) reach(ctx context.Context, to authority) (net.Conn, netip.Addr, egress.Reason) {
 	d := p.policy.Decide(egress.Request{Host: to.host, Addr: to.addr, Port: to.port})
 	if !d.Allowed {
-		return nil, d.Reason
+		return nil, to.addr, d.Reason
 	}
 	addrs := []netip.Addr{to.addr}
 	if to.host != "" {
 		found, err := p.names.find(ctx, to.host)
 		if err != nil {
-			return nil, reasonOf(err, egress.Unresolved)
+			return nil, netip.Addr{}, reasonOf(err, egress.Unresolved)
 		}
 		if len(found) == 0 {
-			return nil, egress.Unresolved
+			return nil, netip.Addr{}, egress.Unresolved
 		}
 		for _, a := range found {
 			// One that it must not lead to spoils all of them, as in Resolver.
 			if d := p.policy.Decide(egress.Request{Host: to.host, Addr: a, Port: to.port}); !d.Allowed {
-				return nil, d.Reason
+				return nil, a, d.Reason
 			}
 		}
 		addrs = found
 	}
 	for _, a := range addrs {
 		if server, err := p.connect(ctx, netip.AddrPortFrom(a, to.port)); err == nil {
-			return server, ""
+			return server, a, ""
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return nil, egress.Unreachable
+	return nil, netip.Addr{}, egress.Unreachable
 }
 
 // pass relays a request that was allowed, and gives the reason when what comes

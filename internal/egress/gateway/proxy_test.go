@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -197,3 +198,22 @@ func TestRealClientsGetThroughTheProxy(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// A name that leads to metadata is told with the address, so that it does not
+// get lost among other names.
+func TestAProxyTellsWhereARefusedNameLeads(t *testing.T) {
+	t.Parallel()
+	metadata := netip.MustParseAddr("169.254.169.254")
+	var tally egress.Tally
+	p := NewProxy(ProxyOptions{Policy: policyOf(t, "*.example.com"), Denials: &tally, Lookup: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{metadata}, nil }})
+	for i := range egress.MaxKinds {
+		tally.Deny(egress.Denial{Host: fmt.Sprintf("n%d.evil.example", i), Port: 443, Reason: egress.Host})
+	}
+	talk(p.Serve, []byte("CONNECT rebind.example.com:443 HTTP/1.1\r\n\r\n"))
+	told, _ := tally.Denied()
+	if !slices.ContainsFunc(told, func(d egress.Denial) bool {
+		return d.Host == "rebind.example.com" && d.Addr == metadata && d.Reason == egress.Protected
+	}) {
+		t.Errorf("%d were told, and not that", len(told))
+	}
+}

@@ -33,6 +33,9 @@ const (
 	// patience is how long a relay may take to start, or to take an order.
 	patience = 10 * time.Second
 
+	// attempts is how many relays a connection is offered to.
+	attempts = 3
+
 	// lasting is how long a relay has to live to be replaced before anybody
 	// needs another one.
 	lasting = time.Second
@@ -117,15 +120,22 @@ var _ gateway.Carrier = (*Crew)(nil).Carry
 func (c *Crew) Carry(ctx context.Context, p gateway.Passage, ended func(error)) {
 	defer p.Client.Close()
 	defer p.Server.Close()
-	m, id, err := c.place(ctx, ended)
-	switch {
-	case err == nil:
-		m.order(id, p)
-	case ctx.Err() != nil || errors.Is(err, errClosed):
-		ended(err)
-	default:
-		ended(errNoRelay)
+	for range attempts {
+		m, id, err := c.place(ctx, ended)
+		switch {
+		case err == nil:
+			if m.order(id, p) {
+				return
+			}
+			continue // a relay that was ending
+		case ctx.Err() != nil || errors.Is(err, errClosed):
+			ended(err)
+		default:
+			ended(errNoRelay)
+		}
+		return
 	}
+	ended(errNoRelay)
 }
 
 // errNoRelay is told of a connection that no relay took.

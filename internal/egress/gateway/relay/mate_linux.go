@@ -117,19 +117,36 @@ func (m *mate) let(id uint32, err error) bool {
 	return ok
 }
 
-// order hands a connection over.
-func (m *mate) order(id uint32, p gateway.Passage) {
+// order hands a connection over, and reports false if the relay, which takes
+// no more of them then, never got it.
+func (m *mate) order(id uint32, p gateway.Passage) bool {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	_ = m.conn.SetWriteDeadline(time.Now().Add(patience))
 	sent, err := sendOrder(m.conn, id, p)
 	if err == nil {
-		return
+		return true
 	}
-	if sent || errors.Is(err, os.ErrDeadlineExceeded) {
+	if sent || errors.Is(err, errUntaken) {
+		m.crew.dismiss(m)
 		_ = m.process.Kill() // it takes no orders, or has half of one
 	}
-	m.let(id, errNoRelay)
+	if sent || !errors.Is(err, errUntaken) || errors.Is(err, os.ErrDeadlineExceeded) {
+		m.let(id, errNoRelay)
+		return true
+	}
+	m.crew.mu.Lock()
+	defer m.crew.mu.Unlock()
+	_, ours := m.held[id]
+	delete(m.held, id)
+	return !ours // it was told already that the relay has ended
+}
+
+// dismiss gives a relay no more connections.
+func (c *Crew) dismiss(m *mate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mates = slices.DeleteFunc(c.mates, func(o *mate) bool { return o == m })
 }
 
 // listen takes a relay's reports until it ends, and then ends what it held.
@@ -149,9 +166,9 @@ func (c *Crew) listen(m *mate) {
 			break // it speaks of what it does not have
 		}
 	}
+	c.dismiss(m)
 	m.end()
 	c.mu.Lock()
-	c.mates = slices.DeleteFunc(c.mates, func(o *mate) bool { return o == m })
 	held := m.held
 	m.held = nil
 	if len(c.mates) == 0 && time.Since(m.since) > lasting {

@@ -33,6 +33,9 @@ var (
 	errNonsense = errors.New("the other side says what makes no sense")
 )
 
+// errUntaken is about a relay, whatever the passage.
+var errUntaken = errors.New("it takes no orders")
+
 // sendOrder hands a passage over; both connections are still open here
 // afterwards. sent reports whether any of it has left.
 func sendOrder(to *net.UnixConn, id uint32, p gateway.Passage) (sent bool, err error) {
@@ -50,7 +53,11 @@ func sendOrder(to *net.UnixConn, id uint32, p gateway.Passage) (sent bool, err e
 	binary.BigEndian.PutUint16(header[8:], p.Port)
 	var n int
 	cerr := client.Control(func(c uintptr) {
-		serr := server.Control(func(s uintptr) { n, _, err = to.WriteMsgUnix(header[:], unix.UnixRights(int(c), int(s)), nil) })
+		serr := server.Control(func(s uintptr) {
+			if n, _, err = to.WriteMsgUnix(header[:], unix.UnixRights(int(c), int(s)), nil); err != nil {
+				err = errors.Join(errUntaken, err)
+			}
+		})
 		err = errors.Join(err, serr)
 	})
 	if err = errors.Join(err, cerr); err == nil {
