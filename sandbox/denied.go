@@ -15,8 +15,8 @@ import (
 // its creation; also after Close. Only where some rule opens something, or with
 // Learn, is anything there to refuse and count: without a network nothing is
 // told. It is zero for a backend that does not
-// declare [driver.CanLearn], and in a process that does not know: in mode proxy
-// only the creator does.
+// declare [driver.CanLearn], and Unknown in a process that does not know: in
+// mode proxy only the creator does.
 func (s *Sandbox) Denied(ctx context.Context) (Denials, error) {
 	d, ok := driver.As[driver.Denier](s.sb)
 	if !ok {
@@ -61,6 +61,10 @@ func (d *denials) tell(ctx context.Context, sb driver.Sandbox, r *Record) {
 	now, err := denier.Denied(ctx)
 	if err != nil {
 		r.Warnings = append(slices.Clone(r.Warnings), "what was refused to the sandbox's programs is not known: "+err.Error())
+		return
+	}
+	if now.Unknown {
+		r.Warnings = append(slices.Clone(r.Warnings), "what was refused to the sandbox's programs is not known here: in mode proxy it stands in the records of the process that created it")
 		return
 	}
 	var fresh []Denial

@@ -120,6 +120,39 @@ func TestARecordTellsTheMostFrequentKindsAndCountsAll(t *testing.T) {
 	}
 }
 
+// What only the creator's process counts is no zero in another's records.
+func TestARecordSaysThatRefusalsAreNotKnownHere(t *testing.T) {
+	t.Parallel()
+	b, _ := world(t)
+	made := create(t, b)
+	s := &sink{}
+	sb, err := sandbox.New(b, sandbox.Options{Unguarded: "a test", Sinks: []sandbox.Sink{s}}).Attach(t.Context(), made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sb.Run(t.Context(), sandbox.Cmd{Args: []string{"proxied", "a.example.com:443"}}); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := sb.Denied(t.Context()); err != nil || !d.Unknown {
+		t.Errorf("%+v, %v", d, err)
+	}
+	i := slices.IndexFunc(s.records, func(r sandbox.Record) bool { return r.Op == "run" })
+	if i < 0 || !slices.ContainsFunc(s.records[i].Warnings, func(w string) bool { return strings.Contains(w, "not known here") }) {
+		t.Errorf("%+v", s.records)
+	}
+}
+
+// create makes a sandbox with a proxy, and gives its id.
+func create(t *testing.T, b driver.Backend) string {
+	t.Helper()
+	sb, err := sandbox.New(b, sandbox.Options{Unguarded: "a test"}).Create(t.Context(), sandbox.Spec{Network: sandbox.Network{Mode: driver.Proxy, Learn: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = sb.Close() })
+	return sb.ID()
+}
+
 // A backend tells a bounded number of kinds apart; which, may change.
 func TestEachRefusalIsCountedOnceWhileKindsMove(t *testing.T) {
 	t.Parallel()

@@ -24,8 +24,9 @@ func (a *app) inspectCommand() *cobra.Command {
 were refused: by host, address, port and reason, never what they sent. It changes
 nothing and reaches into no sandbox.
 
-In mode proxy only the process that created a sandbox knows what was refused: it
-stands in that process's records. A host in the list was chosen by a program.
+What was refused is known here in mode transparent. In mode proxy only the process
+that created the sandbox knows it: it stands in that process's records, and
+"refused" and "denied" are null in JSON. A host in the list was chosen by a program.
 
 Exit codes: 0 found, 1 failed or not found.`,
 		Args: cobra.ExactArgs(1),
@@ -49,8 +50,9 @@ type inspected struct {
 	Detached bool              `json:"detached"`
 	Facts    map[string]string `json:"facts"` // ours, by the names of their labels
 	Labels   map[string]string `json:"labels"`
-	Refused  int               `json:"refused"` // requests
-	Denied   []driver.Denial   `json:"denied"`  // told apart
+	Mode     string            `json:"mode,omitempty"` // "proxy" where Refused is null
+	Refused  *int              `json:"refused"`        // requests; null = not known here
+	Denied   []driver.Denial   `json:"denied"`         // told apart; null = not known here
 }
 
 func (a *app) inspect(ctx context.Context, id string) error {
@@ -73,7 +75,7 @@ func (a *app) inspect(ctx context.Context, id string) error {
 	}
 	st := sb.Status()
 	r := inspected{Schema: "sandboxio.inspect/v1", ID: st.ID, Name: st.Name, Backend: st.Backend, State: st.State, Image: st.Image, Created: st.Created, Deadline: st.Deadline,
-		Detached: st.Detached, Facts: map[string]string{}, Labels: st.Labels, Refused: denied.Other, Denied: []driver.Denial{}}
+		Detached: st.Detached, Facts: map[string]string{}, Labels: st.Labels}
 	for k, v := range st.Facts.Labels(driver.RoleSandbox, st.Created, st.Deadline) {
 		if name := strings.TrimPrefix(k, driver.LabelPrefix); v != "" && !slices.Contains([]string{driver.LabelManaged, driver.LabelRole, driver.LabelCreated, driver.LabelMaxExpires}, k) {
 			r.Facts[name] = v
@@ -82,9 +84,14 @@ func (a *app) inspect(ctx context.Context, id string) error {
 	if r.Labels == nil {
 		r.Labels = map[string]string{}
 	}
+	if denied.Unknown {
+		r.Mode = driver.Proxy.String()
+		return a.print(r, r.text)
+	}
+	r.Refused, r.Denied = &denied.Other, []driver.Denial{}
 	for _, d := range denied.Told {
 		d.Host, d.Reason = strings.Map(ascii, d.Host), strings.Map(ascii, d.Reason)
-		r.Refused += d.Count
+		*r.Refused += d.Count
 		r.Denied = append(r.Denied, d)
 	}
 	return a.print(r, r.text)
@@ -113,7 +120,11 @@ func (r inspected) text(w io.Writer) {
 	for _, k := range slices.Sorted(maps.Keys(r.Labels)) {
 		line("label "+k, r.Labels[k])
 	}
-	line("refused", fmt.Sprintf("%d requests that are known of", r.Refused))
+	if r.Refused == nil {
+		line("refused", "not known here: in mode proxy it stands in the records of the process that created it")
+	} else {
+		line("refused", fmt.Sprintf("%d requests that are known of", *r.Refused))
+	}
 	for _, d := range r.Denied {
 		var target []string
 		if d.Host != "" {

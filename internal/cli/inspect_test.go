@@ -19,13 +19,13 @@ func TestInspectShowsASandboxAndWhatItWasRefused(t *testing.T) {
 	b := memory.Open(memory.Options{World: world})
 	defer b.Close()
 	rt := sandbox.New(b, sandbox.Options{Unguarded: "a test", Owner: "me"})
-	sb, err := rt.Create(t.Context(), sandbox.Spec{Tenant: "t1", Labels: map[string]string{"team": "search"}, Network: sandbox.Network{Mode: driver.Proxy, Learn: true}})
+	sb, err := rt.Create(t.Context(), sandbox.Spec{Tenant: "t1", Labels: map[string]string{"team": "search"}, Network: sandbox.Network{Mode: driver.Transparent, Learn: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer sb.Close()
 	for _, to := range []string{"a.example.com:443", "a.example.com:443", "x\x1b\u202e.example.com:443", "203.0.113.9:22"} {
-		if _, err := sb.Run(t.Context(), sandbox.Cmd{Args: []string{"proxied", to}}); err != nil {
+		if _, err := sb.Run(t.Context(), sandbox.Cmd{Args: []string{"fetch", to}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,6 +52,27 @@ func TestInspectShowsASandboxAndWhatItWasRefused(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || r.Schema != "sandboxio.inspect/v1" || r.Refused != 4 || len(r.Denied) != 3 || r.Facts["tenant"] != "t1" || r.Facts["owner"] != "me" {
 		t.Errorf("%d, %v: %s", code, err, out)
+	}
+	own, err := rt.Create(t.Context(), sandbox.Spec{Network: sandbox.Network{Mode: driver.Proxy, Learn: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	if _, err := own.Run(t.Context(), sandbox.Cmd{Args: []string{"proxied", "a.example.com:443"}}); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := own.Denied(t.Context()); err != nil || d.Unknown || len(d.Told) != 1 {
+		t.Errorf("its creator knows %+v, %v", d, err)
+	}
+	const unknown = "not known here: in mode proxy it stands in the records of the process that created it"
+	if code, out, errs := show(own.ID()); code != 0 || !strings.Contains(out, unknown) || strings.Contains(out, "0 requests") {
+		t.Errorf("%d: %s%s", code, out, errs)
+	}
+	code, out, _ = show("--json", own.ID())
+	for _, want := range []string{`"refused": null`, `"denied": null`, `"mode": "proxy"`} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%d: %s does not say %s", code, out, want)
+		}
 	}
 	if code, _, errs := show("nobody"); code != 1 || !strings.Contains(errs, "not-found") {
 		t.Errorf("%d: %s", code, errs)

@@ -25,7 +25,7 @@ import urllib.request
 for u in ("https://pypi.example.com/simple", "http://169.254.169.254/latest"):
     try: print("reached", urllib.request.urlopen(u, timeout=10).read())
     except Exception as e: print(e)`})
-	for _, want := range []string{`#   { host = "pypi.example.com", ports = [443] }, # 1 attempt`, "#   169.254.169.254, port 80: no-rules, 1 attempt"} {
+	for _, want := range []string{`#   { host = "pypi.example.com", ports = [443] }, # 1 attempt`, "#   169.254.169.254, port 80: no-rules, metadata, 1 attempt"} {
 		if !strings.Contains(out.String(), want+"\n") {
 			t.Errorf("it does not say %q", want)
 		}

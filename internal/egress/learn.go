@@ -13,33 +13,90 @@ import (
 
 // Learned is what a program attempted, as rules that would have allowed it.
 type Learned struct {
-	Rules   []driver.Rule // canonical
-	Counts  []int         // attempts, by rule
-	LeftOut []Denial      // attempts for which there is no rule to recommend
+	Rules   []LearnedRule // canonical
+	LeftOut []LeftOut     // attempts for which there is no rule to recommend
+	Other   int           // attempts beyond those told apart
 }
 
-// Learn makes rules of denied attempts. What is denied for what it is and not
-// for want of a rule (malformed, protected, hidden names, wrong protocols, an
-// address that nobody resolved) gets none.
-func Learn(denials []Denial) Learned {
-	var l Learned
+// LearnedRule is a rule that would have allowed what was attempted.
+type LearnedRule struct {
+	driver.Rule
+	Attempts int
+	Guessed  bool // some attempt was seen without a port: the default ones are there for it
+	Notes    []Note
+}
+
+// LeftOut is an attempt for which there is no rule to recommend.
+type LeftOut struct {
+	Denial
+	Class driver.Class `json:"class,omitempty"` // of its address, unless that is public
+	Notes []Note       `json:"notes,omitempty"`
+}
+
+// Note is what a policy says of a rule's target.
+type Note struct {
+	Rule int    `json:"-"`    // index in what was judged
+	ID   string `json:"id"`   // of the policy's rule that says it
+	Text string `json:"text"` //
+	Bar  bool   `json:"-"`    // nobody may allow the target, so that no rule is to be recommended
+}
+
+// Judge is a policy that is asked about canonical rules.
+type Judge func([]driver.Rule) ([]Note, error)
+
+// Learn makes rules of denied attempts, and of other ones that are only
+// counted. What is denied for what it is and not for want of a rule (malformed,
+// protected, hidden names, wrong protocols, an address that nobody resolved)
+// gets none, and neither does what the judge bars. Its error is the judge's.
+func Learn(denials []Denial, other int, judge Judge) (Learned, error) {
+	l := Learned{Other: other}
+	by := map[string][]Denial{} // by target
 	var rules []driver.Rule
-	counts := map[string]int{}
 	for _, d := range denials {
 		r, ok := d.rule()
 		if !ok {
-			l.LeftOut = append(l.LeftOut, d)
+			l.LeftOut = append(l.LeftOut, d.leftOut(nil))
 			continue
 		}
 		rules = append(rules, r)
-		counts[r.Target()] += d.Count
+		by[r.Target()] = append(by[r.Target()], d)
 	}
-	l.Rules, _ = driver.Canonical(rules) // each is
-	for _, r := range l.Rules {
-		l.Counts = append(l.Counts, counts[r.Target()])
+	rules, _ = driver.Canonical(rules) // each is
+	var notes []Note
+	if len(rules) > 0 {
+		var err error
+		if notes, err = judge(slices.Clone(rules)); err != nil {
+			return Learned{}, err
+		}
 	}
-	slices.SortFunc(l.LeftOut, Denial.compare)
-	return l
+	for i, r := range rules {
+		learned, barred := LearnedRule{Rule: r}, false
+		for _, n := range notes {
+			if n.Rule == i {
+				learned.Notes, barred = append(learned.Notes, n), barred || n.Bar
+			}
+		}
+		for _, d := range by[r.Target()] {
+			learned.Attempts += d.Count
+			learned.Guessed = learned.Guessed || d.Port == 0
+			if barred {
+				l.LeftOut = append(l.LeftOut, d.leftOut(learned.Notes))
+			}
+		}
+		if !barred {
+			l.Rules = append(l.Rules, learned)
+		}
+	}
+	slices.SortFunc(l.LeftOut, func(a, b LeftOut) int { return a.compare(b.Denial) })
+	return l, nil
+}
+
+func (d Denial) leftOut(notes []Note) LeftOut {
+	out := LeftOut{Denial: d, Notes: notes}
+	if c := driver.Classify(d.Addr); d.Addr.IsValid() && c != driver.ClassPublic {
+		out.Class = c
+	}
+	return out
 }
 
 // rule is the canonical rule that would have allowed d, if there is one to
@@ -68,37 +125,87 @@ func (d Denial) rule() (driver.Rule, bool) {
 	return c[0], true
 }
 
+// Format is a way to write a list of rules.
+type Format string
+
+const (
+	FormatHCL   Format = "hcl"   // egress = […], for Terraform
+	FormatRules Format = "rules" // one rule a line, as the command line reads them
+)
+
 const learnedHead = `# Attempted, and denied. The program chose every name and number below, and may
 # have been told to: look up whose they are before you take a line over.
 `
 
-// HCL is an allowlist for Terraform, commented out line by line, with what
-// Lint finds for the mode. Everything in it is printable ASCII, whatever was
-// attempted.
-func (l Learned) HCL(mode driver.Mode) string {
+// Text is an allowlist, commented out line by line, with what Lint finds for
+// the mode and what the judge says. Everything in it is printable ASCII,
+// whatever was attempted.
+func (l Learned) Text(mode driver.Mode, format Format) string {
+	through := ""
+	if mode == driver.Proxy {
+		through = " that went to the proxy" // what goes elsewhere gets nowhere, and nobody sees it
+	}
+	if len(l.Rules)+len(l.LeftOut)+l.Other == 0 {
+		return "# Nothing was attempted" + through + ".\n"
+	}
 	var b strings.Builder
 	b.WriteString(learnedHead)
 	if len(l.Rules) > 0 {
-		found := map[int][]Finding{}
-		for _, f := range Lint(l.Rules, mode) {
-			found[f.Rule] = append(found[f.Rule], f)
-		}
-		b.WriteString("# egress = [\n")
-		for i, r := range l.Rules {
-			fmt.Fprintf(&b, "#   %s, # %s\n", object(r), attempts(l.Counts[i]))
-			for _, f := range found[i] {
-				fmt.Fprintf(&b, "#   # %s: %s\n", f.Kind, plain(f.Text))
-			}
-		}
-		b.WriteString("# ]\n")
+		l.list(&b, mode, format)
 	}
 	if len(l.LeftOut) > 0 {
 		b.WriteString("# Without a rule to recommend:\n")
 		for _, d := range l.LeftOut {
-			fmt.Fprintf(&b, "#   %s: %s, %s\n", d.target(), d.Reason, attempts(d.Count))
+			what := string(d.Reason)
+			if d.Class != "" {
+				what += ", " + string(d.Class)
+			}
+			fmt.Fprintf(&b, "#   %s: %s, %s\n", d.target(), what, attempts(d.Count))
+			for _, n := range d.Notes {
+				fmt.Fprintf(&b, "#   # %s: %s\n", n.ID, plain(n.Text))
+			}
 		}
 	}
+	if l.Other > 0 {
+		fmt.Fprintf(&b, "# And %s more, not told apart.\n", attempts(l.Other))
+	}
 	return b.String()
+}
+
+// list writes the rules. How often each was attempted is never in a place that
+// would be its reason, once it is taken over.
+func (l Learned) list(b *strings.Builder, mode driver.Mode, format Format) {
+	rules := make([]driver.Rule, len(l.Rules))
+	for i, r := range l.Rules {
+		rules[i] = r.Rule
+	}
+	found := map[int][]Finding{}
+	for _, f := range Lint(rules, mode) {
+		found[f.Rule] = append(found[f.Rule], f)
+	}
+	if format == FormatHCL {
+		b.WriteString("# egress = [\n")
+	}
+	for i, r := range l.Rules {
+		seen := attempts(r.Attempts)
+		if r.Guessed {
+			seen += ", the port is not seen in this mode"
+		}
+		if format == FormatHCL {
+			fmt.Fprintf(b, "#   %s, # %s\n", object(r.Rule), seen)
+		} else {
+			fmt.Fprintf(b, "# %s\n#   # %s\n", r.Rule, seen)
+		}
+		for _, f := range found[i] {
+			fmt.Fprintf(b, "#   # %s: %s\n", f.Kind, plain(f.Text))
+		}
+		for _, n := range r.Notes {
+			fmt.Fprintf(b, "#   # %s: %s\n", n.ID, plain(n.Text))
+		}
+	}
+	if format == FormatHCL {
+		b.WriteString("# ]\n")
+	}
 }
 
 func object(r driver.Rule) string {
@@ -132,7 +239,7 @@ func (d Denial) target() string {
 	if d.Port != 0 {
 		parts = append(parts, "port "+strconv.Itoa(int(d.Port)))
 	}
-	return cmp.Or(strings.Join(parts, ", "), "nothing")
+	return cmp.Or(strings.Join(parts, ", "), "no target was told")
 }
 
 // quote is an HCL string literal in printable ASCII, without templates.

@@ -22,7 +22,7 @@ import (
 func TestWhatWasAttemptedBecomesRulesCommentedOut(t *testing.T) {
 	t.Parallel()
 	addr := netip.MustParseAddr
-	got := egress.Learn([]egress.Denial{
+	l, err := egress.Learn([]egress.Denial{
 		{Host: "api.example.com", Port: 443, Reason: egress.Host, Count: 3},
 		{Host: "API.example.com.", Port: 8443, Reason: egress.Port, Count: 1},
 		{Host: "cdn.example.com", Reason: egress.Host, Count: 1}, // only resolved
@@ -33,32 +33,96 @@ func TestWhatWasAttemptedBecomesRulesCommentedOut(t *testing.T) {
 		{Host: "ok.example.com", Addr: addr("203.0.113.66"), Port: 443, Reason: egress.Unpinned, Count: 1},
 		{Host: "*.evil.example", Port: 443, Reason: egress.Host, Count: 1},
 		{Host: "x\"\n} ${file(\"/etc/passwd\")} %{if true}\u202e\x00\xff\a\\", Port: 443, Reason: egress.Malformed, Count: 1},
-	}).HCL(driver.Transparent)
-	want := `# Attempted, and denied. The program chose every name and number below, and may
-# have been told to: look up whose they are before you take a line over.
-# egress = [
-#   { cidr = "203.0.113.7/32", ports = [22] }, # 2 attempts
-#   { host = "api.example.com", ports = [443, 8443] }, # 4 attempts
-#   { host = "cdn.example.com", ports = [80, 443] }, # 1 attempt
-#   { host = "ssh.example.com", ports = [22] }, # 1 attempt
-#   # unenforceable: port 22 is SSH, which names no host that could be checked, as TLS and HTTP do
-# ]
-# Without a rule to recommend:
-#   10.0.0.1, port 80: address, 1 attempt
-#   169.254.169.254, port 80: protected, 9 attempts
+		{Addr: addr("8.8.8.8"), Port: 53, Reason: egress.NoRules, Count: 1},
+		{Host: "transfer.sh", Port: 443, Reason: egress.NoRules, Count: 1},
+		{Host: "metadata.example", Port: 80, Reason: egress.NoRules, Count: 2},
+		{Host: "metadata.example", Port: 443, Reason: egress.NoRules, Count: 1},
+		{Reason: egress.BadHTTP, Count: 1},
+	}, 7, func(rules []driver.Rule) (notes []egress.Note, err error) {
+		for i, r := range rules {
+			switch r.Host {
+			case "transfer.sh":
+				notes = append(notes, egress.Note{Rule: i, ID: "SBX-NET-008", Text: "it takes \u202e what anybody sends"})
+			case "metadata.example":
+				notes = append(notes, egress.Note{Rule: i, ID: "SBX-NET-004", Text: "it hands out credentials", Bar: true})
+			}
+		}
+		return notes, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const head = "# Attempted, and denied. The program chose every name and number below, and may\n# have been told to: look up whose they are before you take a line over.\n"
+	const leftOut = `# Without a rule to recommend:
+#   no target was told: bad-http, 1 attempt
+#   10.0.0.1, port 80: address, private, 1 attempt
+#   169.254.169.254, port 80: protected, metadata, 9 attempts
 #   "*.evil.example", port 443: host, 1 attempt
+#   "metadata.example", port 80: no-rules, 2 attempts
+#   # SBX-NET-004: it hands out credentials
+#   "metadata.example", port 443: no-rules, 1 attempt
+#   # SBX-NET-004: it hands out credentials
 #   "ok.example.com", 203.0.113.66, port 443: unpinned, 1 attempt
 #   "x\"\n} $${file(\"/etc/passwd\")} %%{if true}\u202e\u0000\u00ff\u0007\\", port 443: malformed, 1 attempt
+# And 7 attempts more, not told apart.
 `
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+	for format, want := range map[egress.Format]string{egress.FormatHCL: `# egress = [
+#   { cidr = "8.8.8.8/32", ports = [53] }, # 1 attempt
+#   # resolver: port 53 leads to a name server past the gateway's own, through which data leaves in what is asked for
+#   { cidr = "203.0.113.7/32", ports = [22] }, # 2 attempts
+#   { host = "api.example.com", ports = [443, 8443] }, # 4 attempts
+#   { host = "cdn.example.com", ports = [80, 443] }, # 1 attempt, the port is not seen in this mode
+#   { host = "ssh.example.com", ports = [22] }, # 1 attempt
+#   # unenforceable: port 22 is SSH, which names no host that could be checked, as TLS and HTTP do
+#   { host = "transfer.sh", ports = [443] }, # 1 attempt
+#   # SBX-NET-008: it takes ? what anybody sends
+# ]
+`, egress.FormatRules: `# 8.8.8.8/32:53
+#   # 1 attempt
+#   # resolver: port 53 leads to a name server past the gateway's own, through which data leaves in what is asked for
+# 203.0.113.7/32:22
+#   # 2 attempts
+# api.example.com:443,8443
+#   # 4 attempts
+# cdn.example.com:80,443
+#   # 1 attempt, the port is not seen in this mode
+# ssh.example.com:22
+#   # 1 attempt
+#   # unenforceable: port 22 is SSH, which names no host that could be checked, as TLS and HTTP do
+# transfer.sh:443
+#   # 1 attempt
+#   # SBX-NET-008: it takes ? what anybody sends
+`} {
+		if diff := cmp.Diff(head+want+leftOut, l.Text(driver.Transparent, format)); diff != "" {
+			t.Errorf("%s: %s", format, diff)
+		}
+	}
+}
+
+// nothing says nothing of any rule.
+func nothing([]driver.Rule) ([]egress.Note, error) { return nil, nil }
+
+func TestAJudgeThatFailsLeavesNoList(t *testing.T) {
+	t.Parallel()
+	attempt := []egress.Denial{{Host: "a.example.com", Port: 443, Reason: egress.Host, Count: 1}}
+	if _, err := egress.Learn(attempt, 0, func([]driver.Rule) ([]egress.Note, error) { return nil, driver.CodeInternal }); err == nil {
+		t.Error("what was not judged is recommended")
 	}
 }
 
 func TestNothingAttemptedIsNoAllowlist(t *testing.T) {
 	t.Parallel()
-	if got := egress.Learn(nil).HCL(driver.Transparent); strings.Contains(got, "egress") {
-		t.Errorf("got %q", got)
+	for mode, want := range map[driver.Mode]string{driver.Transparent: "# Nothing was attempted.\n", driver.Proxy: "# Nothing was attempted that went to the proxy.\n"} {
+		for _, format := range []egress.Format{egress.FormatHCL, egress.FormatRules} {
+			l, err := egress.Learn(nil, 0, nothing)
+			if got := l.Text(mode, format); err != nil || got != want {
+				t.Errorf("got %q, %v", got, err)
+			}
+		}
+	}
+	l, err := egress.Learn(nil, 1, nothing)
+	if got := l.Text(driver.Proxy, egress.FormatHCL); err != nil || strings.Contains(got, "Nothing") || !strings.Contains(got, "# And 1 attempt more") {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
@@ -70,9 +134,19 @@ func FuzzLearn(f *testing.F) {
 	f.Add(`\`, []byte{10, 0, 0, 1}, uint16(80), "no-rules")
 	f.Fuzz(func(t *testing.T, host string, ip []byte, port uint16, reason string) {
 		a, _ := netip.AddrFromSlice(ip)
-		l := egress.Learn([]egress.Denial{{Host: host, Addr: a, Port: port, Reason: egress.Reason(reason), Count: 1}, {Host: host, Reason: egress.Host, Count: 2}})
-		l.LeftOut = withoutOddReasons(l.LeftOut)
-		text := l.HCL(driver.Transparent)
+		l, err := egress.Learn([]egress.Denial{{Host: host, Addr: a, Port: port, Reason: egress.Reason(reason), Count: 1}, {Host: host, Reason: egress.Host, Count: 2}}, 0, nothing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range l.LeftOut { // reasons are ours, never the program's
+			l.LeftOut[i].Reason = egress.Malformed
+		}
+		for line := range strings.Lines(l.Text(driver.Transparent, egress.FormatRules)) {
+			if !strings.HasPrefix(line, "# ") || strings.ContainsFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool { return r < ' ' || r > '~' }) {
+				t.Fatalf("%q is no comment in ASCII", line)
+			}
+		}
+		text := l.Text(driver.Transparent, egress.FormatHCL)
 		var bare strings.Builder
 		inside := false
 		for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
@@ -109,14 +183,6 @@ func FuzzLearn(f *testing.F) {
 			}
 		}
 	})
-}
-
-// withoutOddReasons: reasons are ours, never the program's.
-func withoutOddReasons(in []egress.Denial) []egress.Denial {
-	for i := range in {
-		in[i].Reason = egress.Malformed
-	}
-	return in
 }
 
 // A flood of one group of targets hides no other: neither in what is kept, nor

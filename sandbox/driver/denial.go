@@ -12,6 +12,9 @@ import (
 type Denials struct {
 	Told  []Denial // each kind once, in order of target
 	Other int      // how many more there were of kinds beyond those that are kept
+	// Unknown says that this process does not know: in mode [Proxy] the
+	// sandbox's creator counts, and nobody else. Told and Other are empty then.
+	Unknown bool
 }
 
 // Denial is one kind of refused request. It never holds payload: no path, no
@@ -88,7 +91,7 @@ func Foremost[D interface{ Group() string }](all []D, n int) []D {
 // declares [CanLearn].
 type Denier interface {
 	// Denied may be called after Kill: it then tells what was known before.
-	// In a process that did not create the sandbox it tells nothing where
-	// only that one counts, as in mode Proxy.
+	// In a process that did not create the sandbox it is Unknown where only
+	// that one counts, as in mode Proxy.
 	Denied(ctx context.Context) (Denials, error)
 }

@@ -100,7 +100,7 @@ func (b *backend) Create(ctx context.Context, spec driver.Spec) (driver.Sandbox,
 	if err != nil {
 		return nil, signed(err, "create", "")
 	}
-	return made.handle(), nil
+	return made.handle(true), nil
 }
 
 func (b *backend) Attach(ctx context.Context, id string) (driver.Sandbox, error) {
@@ -110,7 +110,7 @@ func (b *backend) Attach(ctx context.Context, id string) (driver.Sandbox, error)
 	found, existed := b.world.find(id)
 	switch {
 	case found != nil:
-		return found.handle(), nil
+		return found.handle(false), nil
 	case existed:
 		return nil, signed(&driver.Error{Code: driver.CodeGone}, "attach", id)
 	}

@@ -167,6 +167,7 @@ func TestScripts(t *testing.T) {
 			code int
 		}{
 			{"lines of the vocabulary", []string{"sh", "-c", "echo a  b\n# a remark\n\necho c"}, "a b\nc\n", 0},
+			{"a failure that is allowed for", []string{"sh", "-c", "exit 3 || true\necho on"}, "on\n", 0},
 			{"the first failure ends it", []string{"sh", "-c", "exit 3\necho never"}, "", 3},
 			{"print", []string{"python3", "-c", `print("a \"b\"")`}, "a \"b\"\n", 0},
 			{"anything else is said to be nothing", []string{"python3", "-c", "import os"}, "python3: only print(\"text\") is simulated\n", 1},

@@ -32,12 +32,18 @@ func (b *box) lookUp(host string) (netip.Addr, bool) {
 	return a, ok
 }
 
+// proxied reports whether there is a proxy, in the creator's process.
+func (b *box) proxied() bool {
+	n := b.spec.Network
+	return n.Mode == driver.Proxy && (len(n.Egress) > 0 || n.Learn)
+}
+
 // reach reports whether the sandbox gets an answer from host and port: in mode
 // proxy through the proxy alone, else without one alone. What the policy
 // refuses is counted, where there is something that counts.
 func (b *box) reach(host string, port uint16, proxied bool) bool {
 	n := b.spec.Network
-	if there := n.Mode == driver.Proxy && (len(n.Egress) > 0 || n.Learn); proxied != there {
+	if proxied != b.proxied() {
 		return false
 	}
 	a, err := netip.ParseAddr(host)
@@ -89,8 +95,12 @@ func (b *box) deny(host string, port uint16, reason string) {
 	}
 }
 
-// Denied tells what the sandbox was refused, also after its end.
+// Denied tells what the sandbox was refused, also after its end:
+// in mode proxy to its creator alone.
 func (s *sandbox) Denied(context.Context) (driver.Denials, error) {
+	if !s.creator && s.box.proxied() {
+		return driver.Denials{Unknown: true}, nil
+	}
 	s.box.mu.Lock()
 	defer s.box.mu.Unlock()
 	d := driver.Denials{Told: slices.Clone(s.box.denied.Told), Other: s.box.denied.Other}

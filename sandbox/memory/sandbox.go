@@ -134,16 +134,17 @@ func (b *box) status() driver.Status {
 }
 
 // handle is the sandbox as its creator, or who attached to it, holds it.
-func (b *box) handle() *sandbox {
+func (b *box) handle(creator bool) *sandbox {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return &sandbox{box: b, state: b.state, measured: time.Now()}
+	return &sandbox{box: b, state: b.state, measured: time.Now(), creator: creator}
 }
 
 type sandbox struct {
 	box      *box
 	state    driver.State // as it was then
 	measured time.Time
+	creator  bool // it was had from Create
 }
 
 var (

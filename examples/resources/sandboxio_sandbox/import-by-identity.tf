@@ -1,6 +1,6 @@
 import {
   to = sandboxio_sandbox.notebook
   identity = {
-    id = "docker/0123456789abcdef"
+    id = "docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
   }
 }

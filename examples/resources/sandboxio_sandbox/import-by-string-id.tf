@@ -1,4 +1,4 @@
 import {
   to = sandboxio_sandbox.notebook
-  id = "docker/0123456789abcdef"
+  id = "docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 }

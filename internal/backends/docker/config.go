@@ -97,6 +97,9 @@ func (o order) labels() map[string]string {
 	if o.spec.Detached {
 		l[labelDetached] = "true"
 	}
+	if proxied(o.spec.Network) {
+		l[labelProxied] = "true"
+	}
 	if !o.startBy.IsZero() {
 		l[labelStartBy] = strconv.FormatInt(o.startBy.Unix(), 10)
 	}

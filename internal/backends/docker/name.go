@@ -21,6 +21,9 @@ const (
 
 	// labelDetached tells in lists what otherwise only the guest's argv says.
 	labelDetached = driver.LabelPrefix + "detached"
+	// labelProxied is "true" where there is a way out in mode proxy, which only
+	// the creator's process sees.
+	labelProxied = driver.LabelPrefix + "proxied"
 
 	// labelHelper tells helper images apart: "guest" or "keeper".
 	labelHelper = driver.LabelPrefix + "helper"

@@ -20,11 +20,15 @@ const proxyNetwork = closedNetwork + "; a proxy in the owner's process is reache
 // proxied reports whether a sandbox gets a proxy.
 func proxied(n driver.Network) bool { return n.Mode == driver.Proxy && (len(n.Egress) > 0 || n.Learn) }
 
+// detachedFix is for those who write Terraform too, whose sandboxes are all
+// detached.
+const detachedFix = `set mode to "transparent", or run it from a Go program with package sandbox, without Detached`
+
 // checkProxy decides whether there will be a process for the proxy to be in,
 // and gives the mechanism as a whole.
 func (b *Backend) checkProxy(spec driver.Spec) (string, error) {
 	if spec.Detached {
-		return "", driver.Unsupported("network.mode", "a detached sandbox has no owner to run the proxy", `set mode to "transparent", or create the sandbox without detached`)
+		return "", driver.Unsupported("network.mode", "a detached sandbox has no owner to run the proxy", detachedFix)
 	}
 	return proxyNetwork, nil
 }
@@ -98,7 +102,7 @@ func (s *sandbox) Denied(ctx context.Context) (driver.Denials, error) {
 		return d, fail(ctx, "denied", s.id, err)
 	}
 	if s.outlet == nil {
-		return driver.Denials{}, nil
+		return driver.Denials{Unknown: s.proxied}, nil
 	}
 	told, other := s.outlet.Denied()
 	d := driver.Denials{Other: other}

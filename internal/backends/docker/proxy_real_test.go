@@ -116,8 +116,15 @@ func fetches(t *testing.T, runtime string) {
 		})
 	}
 	d := refused(t, s)
-	if len(d.Told) != 4 || d.Other != 0 {
+	if len(d.Told) != 4 || d.Other != 0 || d.Unknown {
 		t.Errorf("%+v", d)
+	}
+	other, err := b.Attach(t.Context(), s.Status().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := refused(t, other); !d.Unknown || len(d.Told) > 0 || d.Other > 0 {
+		t.Errorf("to who did not create it: %+v", d)
 	}
 }
 

@@ -88,6 +88,32 @@ func TestTheProxysVariablesAreSetWhereThereIsOneAndReservedEverywhere(t *testing
 	}
 }
 
+// What only the creator counts is no zero to others, who know of it by a label.
+func TestWhatTheProxyRefusedIsUnknownToOthers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		network driver.Network
+		want    string
+	}{
+		{"no network", driver.Network{}, ""},
+		{"mode proxy without a way out", driver.Network{Mode: driver.Proxy}, ""},
+		{"mode transparent", driver.Network{Learn: true}, ""},
+		{"mode proxy", driver.Network{Mode: driver.Proxy, Learn: true}, "true"},
+	} {
+		o := order{spec: testSpec("box")}
+		o.spec.Network = c.network
+		if got := o.labels()[labelProxied]; got != c.want {
+			t.Errorf("%s: the label is %q", c.name, got)
+		}
+	}
+	for _, proxied := range []bool{false, true} {
+		if d, err := (&sandbox{proxied: proxied}).Denied(t.Context()); err != nil || d.Unknown != proxied {
+			t.Errorf("proxied %v: %+v, %v", proxied, d, err)
+		}
+	}
+}
+
 func TestTheEngineItselfIsProtectedWhereItHasAnAddress(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]string{

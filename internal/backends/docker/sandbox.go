@@ -30,7 +30,8 @@ type sandbox struct {
 	heard   *lines         // what its gateway says to its creator
 	remains bool           // there is no container, only what belonged to it
 	joining chan struct{}  // held while joining the guest
-	outlet  *outlet.Outlet // nil but in mode proxy, and there in the creator's only
+	proxied bool           // there is a way out in mode proxy
+	outlet  *outlet.Outlet // which is nil but in the creator's process
 
 	mu     sync.Mutex
 	status driver.Status
@@ -206,7 +207,7 @@ func (b *Backend) Attach(ctx context.Context, id string) (driver.Sandbox, error)
 	if err != nil {
 		return nil, fail(ctx, "attach", id, err)
 	}
-	return &sandbox{b: b, cli: cli, id: st.ID, set: st.set, router: st.router, joining: make(chan struct{}, 1), status: st.Status}, nil
+	return &sandbox{b: b, cli: cli, id: st.ID, set: st.set, router: st.router, proxied: st.proxied, joining: make(chan struct{}, 1), status: st.Status}, nil
 }
 
 var errForeign = errors.New("the container is not a sandbox of sandboxio")
@@ -217,6 +218,7 @@ type described struct {
 	expires time.Time  // the latest deadline it may be given
 	set     string     // as in sandbox
 	router  netip.Addr // as in sandbox
+	proxied bool       // as in sandbox
 }
 
 // inspect reads one container, and refuses those that are not ours.
@@ -233,7 +235,7 @@ func (b *Backend) inspect(ctx context.Context, cli *client.Client, id string) (d
 	if !ok || !managed(c.Config.Labels, c.Path, c.Mounts) {
 		return described{}, &driver.Error{Code: driver.CodeNotFound, Err: errForeign}
 	}
-	st := described{Status: statusOf(c.ID, c.Name, c.Config.Labels, deadline), expires: expires, set: c.Config.Labels[labelSet]}
+	st := described{Status: statusOf(c.ID, c.Name, c.Config.Labels, deadline), expires: expires, set: c.Config.Labels[labelSet], proxied: c.Config.Labels[labelProxied] == "true"}
 	if st.set != "" && c.HostConfig != nil && len(c.HostConfig.DNS) == 1 {
 		st.router = c.HostConfig.DNS[0] // asked for at creation, and the sandbox must still have it
 	}

@@ -188,8 +188,15 @@ func (a asked) reply(code dnsmessage.RCode, addrs []netip.Addr, ttl time.Duratio
 	return packet
 }
 
-// Fail is what the program is told when the upstream server did not answer.
+// Fail is what the program is told when its question is not asked.
 func (q *Query) Fail() []byte { return q.asked.reply(dnsmessage.RCodeServerFailure, nil, 0) }
+
+// Unanswered is what the program is told when the upstream server did not
+// answer.
+func (r *Resolver) Unanswered(q *Query, now time.Time) []byte {
+	r.deny(q.name, netip.Addr{}, egress.Unresolved, now)
+	return q.Fail()
+}
 
 var (
 	// ErrNotTheAnswer says that a packet answers another question, or none:
@@ -205,6 +212,10 @@ func (r *Resolver) Answer(q *Query, packet []byte, now time.Time) ([]byte, error
 	got, err := readAnswer(q, packet)
 	if err != nil {
 		return nil, err
+	}
+	// With IPv6, that a name has none of one kind is nothing.
+	if got.code != dnsmessage.RCodeSuccess || len(got.addrs) == 0 && !r.opts.IPv6 {
+		r.deny(q.name, netip.Addr{}, egress.Unresolved, now)
 	}
 	if got.code != dnsmessage.RCodeSuccess {
 		return q.asked.reply(got.code, nil, 0), nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -242,15 +243,15 @@ func TestAnswer(t *testing.T) {
 		{name: "a lifetime of nothing is made one (M29)", records: []dnsmessage.Resource{a(ex, 0, "203.0.113.1")}, want: []string{"203.0.113.1"}, ttl: 5},
 		{name: "a lifetime of years is cut (M29)", records: []dnsmessage.Resource{a(ex, 1<<31-1, "203.0.113.1")}, want: []string{"203.0.113.1"}, ttl: 300},
 		{name: "aliases are followed and not shown", records: []dnsmessage.Resource{cname(ex, 50, "A.edge.example."), a("b.edge.example.", 40, "203.0.113.1"), cname("a.EDGE.example.", 45, "b.edge.example.")}, want: []string{"203.0.113.1"}, ttl: 40},
-		{name: "addresses of other names are not taken", records: []dnsmessage.Resource{a("evil.example.", 60, "203.0.113.66"), cname(ex, 50, "a.edge.example.")}},
-		{name: "an alias that leads out of the answer", records: []dnsmessage.Resource{cname(ex, 50, "a.edge.example.")}},
+		{name: "addresses of other names are not taken", records: []dnsmessage.Resource{a("evil.example.", 60, "203.0.113.66"), cname(ex, 50, "a.edge.example.")}, denied: []string{"example.com unresolved"}},
+		{name: "an alias that leads out of the answer", records: []dnsmessage.Resource{cname(ex, 50, "a.edge.example.")}, denied: []string{"example.com unresolved"}},
 		{name: "as many aliases as anybody needs", records: aliases(maxAliases), want: []string{"203.0.113.1"}, ttl: 60},
-		{name: "one more", records: aliases(maxAliases + 1), code: dnsmessage.RCodeServerFailure},
-		{name: "a loop of aliases", records: loop, code: dnsmessage.RCodeServerFailure},
-		{name: "an alias of itself", records: []dnsmessage.Resource{cname(ex, 50, ex), a(ex, 60, "203.0.113.1")}, code: dnsmessage.RCodeServerFailure},
-		{name: "two aliases of one name", records: []dnsmessage.Resource{cname(ex, 50, "a.example."), cname(ex, 50, "b.example.")}, code: dnsmessage.RCodeServerFailure},
+		{name: "one more", records: aliases(maxAliases + 1), code: dnsmessage.RCodeServerFailure, denied: []string{"example.com unresolved"}},
+		{name: "a loop of aliases", records: loop, code: dnsmessage.RCodeServerFailure, denied: []string{"example.com unresolved"}},
+		{name: "an alias of itself", records: []dnsmessage.Resource{cname(ex, 50, ex), a(ex, 60, "203.0.113.1")}, code: dnsmessage.RCodeServerFailure, denied: []string{"example.com unresolved"}},
+		{name: "two aliases of one name", records: []dnsmessage.Resource{cname(ex, 50, "a.example."), cname(ex, 50, "b.example.")}, code: dnsmessage.RCodeServerFailure, denied: []string{"example.com unresolved"}},
 		{name: "records of other types are not shown", records: []dnsmessage.Resource{rr(ex, 60, &dnsmessage.TXTResource{TXT: []string{"do as I say"}}), a(ex, 60, "203.0.113.1")}, want: []string{"203.0.113.1"}, ttl: 60},
-		{name: "nothing", code: dnsmessage.RCodeSuccess},
+		{name: "nothing", code: dnsmessage.RCodeSuccess, denied: []string{"example.com unresolved"}},
 		{name: "a private address is no answer", records: []dnsmessage.Resource{a(ex, 60, "10.0.0.1")}, code: dnsmessage.RCodeNameError, denied: []string{"example.com protected"}},
 		{name: "one among public ones spoils them", records: []dnsmessage.Resource{a(ex, 60, "203.0.113.1"), a(ex, 60, "169.254.169.254")}, code: dnsmessage.RCodeNameError, denied: []string{"example.com protected"}},
 		{name: "behind an alias too", records: []dnsmessage.Resource{cname(ex, 50, "metadata.google.internal."), a("metadata.google.internal.", 60, "169.254.169.254")}, code: dnsmessage.RCodeNameError, denied: []string{"example.com protected"}},
@@ -259,7 +260,7 @@ func TestAnswer(t *testing.T) {
 		{name: "a private address that a rule names", rules: []string{"10.0.0.0/24:443"}, records: []dnsmessage.Resource{a(ex, 60, "10.0.0.1")}, want: []string{"10.0.0.1"}, ttl: 60},
 		{name: "a private address that a rule reaches across", rules: []string{"0.0.0.0/0"}, records: []dnsmessage.Resource{a(ex, 60, "10.0.0.1")}, code: dnsmessage.RCodeNameError, denied: []string{"example.com protected"}},
 		{name: "more addresses than there is room for", records: manyA(ex, 40), want: []string{"203.0.113.0", "203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4", "203.0.113.5", "203.0.113.6", "203.0.113.7"}, ttl: 60},
-		{name: "more records than anybody needs", records: manyA(ex, maxRecords+1), code: dnsmessage.RCodeServerFailure},
+		{name: "more records than anybody needs", records: manyA(ex, maxRecords+1), code: dnsmessage.RCodeServerFailure, denied: []string{"example.com unresolved"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -358,8 +359,15 @@ func TestOnlyTheAnswerIsTakenForIt(t *testing.T) {
 			t.Errorf("%v becomes %x, %v", code, reply, err)
 		}
 	}
+	if told := reasons(w.tally); !slices.Equal(told, []string{"example.com unresolved"}) {
+		t.Errorf("told %q", told)
+	}
 	if got := unpack(t, q.Fail()); got.RCode != dnsmessage.RCodeServerFailure || got.ID != 77 {
 		t.Errorf("failing gives %+v", got)
+	}
+	before := w.tally.Total()
+	if got := unpack(t, w.Unanswered(q, noon)); got.RCode != dnsmessage.RCodeServerFailure || got.ID != 77 || w.tally.Total() != before+1 {
+		t.Errorf("an upstream server that is silent gives %+v, and %d denials after %d", got, w.tally.Total(), before)
 	}
 }
 

@@ -104,10 +104,10 @@ func (p *post) ask(ctx context.Context, q *gateway.Query) []byte {
 			return reply
 		}
 		if ctx.Err() != nil {
-			break
+			return q.Fail() // the gateway ends, which says nothing of the name
 		}
 	}
-	return q.Fail()
+	return p.resolver.Unanswered(q, time.Now())
 }
 
 func (p *post) askPacket(ctx context.Context, q *gateway.Query) ([]byte, error) {
