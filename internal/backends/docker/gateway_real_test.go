@@ -358,9 +358,10 @@ func TestDenialsAreTold(t *testing.T) {
 	b := w.backend(t, plain)
 	spec := realSpec(t, image)
 	spec.Lifetime = 300 * time.Second
-	spec.Network.Egress = rules(t, "allowed.example")
+	spec.Network.Egress = rules(t, "allowed.example", "nowhere.example")
 	sb := create(t, b, spec)
 	attempt(t, sb, `resolve("denied.example")`)
+	attempt(t, sb, `resolve("nowhere.example")`) // which nobody has
 	attempt(t, sb, `http("`+worldDenied+`", 80, "denied.example", "/secret-path")`)
 	attempt(t, sb, `tcp("`+worldPrivate+`", 7000)`)
 	attempt(t, sb, `udp("`+worldAllowed+`", 9999)`)
@@ -378,17 +379,18 @@ func TestDenialsAreTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var name, port, raw, datagram bool
+			var name, nowhere, port, raw, datagram bool
 			for _, one := range got.Told {
 				if strings.Contains(fmt.Sprint(one), "secret") {
 					t.Fatalf("it tells what was sent: %+v", one)
 				}
 				name = name || one.Host == "denied.example" && one.Port == 0 && one.Reason == "host" && one.Count > 0
+				nowhere = nowhere || one.Host == "nowhere.example" && one.Port == 0 && one.Reason == "unresolved"
 				raw = raw || one.Addr.String() == worldPrivate && one.Port == 7000 && one.Reason == "protected"
 				datagram = datagram || one.Addr.String() == worldAllowed && one.Port == 9999 && one.Reason == "not-tcp"
 				port = port || one.Host == "denied.example" && one.Port == 80 && one.Addr.String() == worldDenied && one.Reason == "host"
 			}
-			return name && port && raw && datagram
+			return name && nowhere && port && raw && datagram
 		})
 	}
 }
