@@ -53,10 +53,11 @@ func parseAuthority(s string) (authority, error) {
 		a.addr = addr
 		return a, nil
 	}
-	var err error
-	if a.host, err = driver.CanonicalHost(host); err != nil {
+	name, err := driver.CanonicalHost(host)
+	if err != nil {
 		return bad()
 	}
+	a.host = strings.Clone(name) // and not the line that it stood in
 	return a, nil
 }
 

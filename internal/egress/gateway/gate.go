@@ -28,6 +28,7 @@ type gate struct {
 	dial    Dial
 	slots   chan struct{}
 	reading chan struct{}
+	later   Turns
 }
 
 // maxReading is how many connections may be saying their first words at a
@@ -35,7 +36,7 @@ type gate struct {
 const maxReading = 256
 
 func newGate(p *egress.Policy, d egress.Denials, dial Dial, conns int) gate {
-	return gate{p, d, dial, make(chan struct{}, conns), make(chan struct{}, min(conns, maxReading))}
+	return gate{p, d, dial, make(chan struct{}, conns), make(chan struct{}, min(conns, maxReading)), NewTurns()}
 }
 
 // listen calls read when there is room for it.
@@ -81,7 +82,8 @@ func relay(ctx context.Context, client, server net.Conn, up func() error) error 
 	return relayAfter(ctx, client, server, func() error { return nil }, up)
 }
 
-// relayAfter is relay where first passes on how the server begins.
+// relayAfter is relay where first passes on how the server begins. Its refusal
+// ends both at once, too.
 func relayAfter(ctx context.Context, client, server net.Conn, first, up func() error) error {
 	shut := func() {
 		_ = client.Close()
@@ -89,14 +91,24 @@ func relayAfter(ctx context.Context, client, server net.Conn, first, up func() e
 	}
 	stop := context.AfterFunc(ctx, shut)
 	defer stop()
-	down := make(chan struct{})
+	down := make(chan error, 1)
 	go func() {
-		defer close(down)
-		if first() == nil {
+		err := first()
+		if refused(err) != "" {
+			shut()
+			down <- err
+			return
+		}
+		if err == nil {
 			_ = pour(client, server)
 		}
 		closeWrite(client)
-		_ = client.SetReadDeadline(time.Now().Add(Linger))
+		// What the client still says may come too late for the server, or not
+		// be taken by it.
+		end := time.Now().Add(Linger)
+		_ = client.SetReadDeadline(end)
+		_ = server.SetWriteDeadline(end)
+		down <- nil
 	}()
 	err := up()
 	if err != nil {
@@ -104,7 +116,9 @@ func relayAfter(ctx context.Context, client, server net.Conn, first, up func() e
 	} else {
 		closeWrite(server)
 	}
-	<-down
+	if refusal := <-down; refusal != nil {
+		return refusal
+	}
 	return err
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"sync/atomic"
-	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
 )
@@ -19,6 +18,7 @@ import (
 type handshake struct {
 	name    string
 	settled atomic.Bool // the server has answered, and asks for no other ClientHello
+	foreign atomic.Bool // it has answered, in another protocol: what it would take a name from is unknown
 }
 
 const (
@@ -27,9 +27,8 @@ const (
 	recordData        = 23
 	maxCiphertext     = maxRecord + 2048 // of TLS 1.2, the longest there is
 	maxRetry          = 4 << 10          // a HelloRetryRequest
-	maxRereading      = 32
-	messageRequest    = 0 // HelloRequest: it stands before what answers
-	messageAnswer     = 2 // ServerHello, or HelloRetryRequest
+	messageRequest    = 0                // HelloRequest: it stands before what answers
+	messageAnswer     = 2                // ServerHello, or HelloRetryRequest
 	answerRandomBegin = messageHeaderLen + 2
 	answerRandomEnd   = answerRandomBegin + 32
 )
@@ -41,8 +40,8 @@ var retryRandom = []byte{
 	0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 }
 
-// down passes on what the server says, until it has answered for good. After
-// an error it may still do so, to whom nothing is passed on any more.
+// down passes on what the server says, until it has answered, for good or in
+// another protocol. After an error it may still do so, to whom nothing is passed on any more.
 func (h *handshake) down(client io.Writer, server io.Reader) error {
 	var messages []byte // of which it is not known yet what they are
 	piece := make([]byte, 512)
@@ -54,9 +53,9 @@ func (h *handshake) down(client io.Writer, server io.Reader) error {
 		}
 		kind, left := header[0], int(binary.BigEndian.Uint16(header[3:]))
 		if kind < recordChange || kind > recordHandshake {
-			h.settled.Store(true) // it speaks something else, and takes no second ClientHello
+			h.foreign.Store(true) // before the client knows
 		}
-		if _, err := client.Write(header); err != nil || h.settled.Load() {
+		if _, err := client.Write(header); err != nil || h.foreign.Load() {
 			return err
 		}
 		for left > 0 {
@@ -104,12 +103,14 @@ func unanswered(messages []byte) (rest []byte, again bool) {
 }
 
 // up passes on what the client says, record by record, until the server has
-// answered for good. r may have read further then. hello reads a ClientHello
-// from r.
-func (h *handshake) up(server io.Writer, r *bufio.Reader, hello func() (Hello, error)) error {
+// answered for good. r may have read further then. turn calls what reads and
+// passes on a ClientHello. To a server of another protocol nothing goes any more.
+func (h *handshake) up(server io.Writer, r *bufio.Reader, turn func(func() error) error) error {
 	for {
 		header, err := r.Peek(recordHeaderLen)
 		switch {
+		case h.foreign.Load() && len(header) > 0:
+			return refuse(egress.Protocol, "the server has answered the ClientHello with something else than TLS")
 		case h.settled.Load(): // what it said meanwhile is about what it was answered
 			return nil
 		case errors.Is(err, io.EOF) && len(header) == 0:
@@ -120,14 +121,7 @@ func (h *handshake) up(server io.Writer, r *bufio.Reader, hello func() (Hello, e
 		size := int(binary.BigEndian.Uint16(header[3:]))
 		switch header[0] {
 		case recordHandshake:
-			again, err := hello()
-			if err != nil {
-				return err
-			}
-			if again.ServerName != h.name {
-				return refuse(egress.OtherHost, "a second ClientHello")
-			}
-			if _, err := server.Write(again.Raw); err != nil {
+			if err := turn(func() error { return h.again(server, r) }); err != nil {
 				return err
 			}
 		case recordChange, recordAlert, recordData:
@@ -143,15 +137,15 @@ func (h *handshake) up(server io.Writer, r *bufio.Reader, hello func() (Hello, e
 	}
 }
 
-// rereading bounds the memory of second ClientHellos in a process, as
-// gate.listen does that of first ones: there are few.
-var rereading = make(chan struct{}, maxRereading)
-
-// again reads another ClientHello, within FirstWords.
-func (o *opening) again() (Hello, error) {
-	rereading <- struct{}{} // whoever has one gives it back soon
-	defer func() { <-rereading }()
-	late := time.AfterFunc(FirstWords, func() { _ = o.conn.Close() })
-	defer late.Stop()
-	return ReadHello(o.rest)
+// again passes on another ClientHello.
+func (h *handshake) again(server io.Writer, r *bufio.Reader) error {
+	hello, err := ReadHello(r)
+	if err != nil {
+		return err
+	}
+	if hello.ServerName != h.name {
+		return refuse(egress.OtherHost, "a second ClientHello")
+	}
+	_, err = server.Write(hello.Raw)
+	return err
 }

@@ -75,8 +75,12 @@ func TestASecondClientHelloNamesTheSameHost(t *testing.T) {
 		{name: "what is longer than a record", server: retry, second: []byte{recordData, 3, 3, 0xff, 0xff}, want: egress.BadTLS},
 		{name: "after the answer nothing is read any more", server: answer, second: join(evil, []byte("GET")), sent: join(evil, []byte("GET"))},
 		{name: "nor after the answer to the second", server: join(retry, answer), second: join(good, saying(20), evil), sent: join(good, saying(20), evil)},
-		{name: "nor when the server speaks something else", server: []byte("HTTP/1.1 400 Bad Request\r\n\r\n"), second: []byte("anything"), sent: []byte("anything")},
-		{name: "nor when it has certificates before all", server: saying(11, 1, 2, 3), second: evil, sent: evil},
+		{name: "a server that speaks something else is told nothing more", server: []byte("HTTP/1.1 400 Bad Request\r\n\r\n"), second: []byte("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"), want: egress.Protocol},
+		{name: "not a byte, and not as TLS either", server: []byte("220 hello\r\n"), second: data[:1], want: egress.Protocol},
+		{name: "nor if it does so only after an alert", server: []byte("\x15\x03\x03\x00\x02\x01\x00SSH-2.0-x\r\n"), second: good, want: egress.Protocol},
+		{name: "but a client that says nothing more hears it out", server: []byte("HTTP/1.1 400 Bad Request\r\n\r\n")},
+		{name: "a server that never comes to its answer", server: inOne(append([]byte{messageAnswer, 0, 0xf0, 0, 3, 3}, append(bytes.Clone(retryRandom), make([]byte, 60_000)...)...)), second: good, want: egress.BadTLS},
+		{name: "nor when the server has certificates before all", server: saying(11, 1, 2, 3), second: evil, sent: evil},
 	} {
 		for _, mode := range []string{"router", "proxy"} {
 			t.Run(c.name+" through the "+mode, func(t *testing.T) {

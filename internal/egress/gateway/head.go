@@ -17,8 +17,13 @@ type head struct {
 	to       authority
 	absolute bool // the request line named the server, as one to a proxy does
 	fields   []field
-	chunked  bool
-	length   int64
+	body
+}
+
+// body is where a request's body ends. It lasts longer than its head.
+type body struct {
+	chunked bool
+	length  int64
 }
 
 type field struct{ name, value string }
@@ -153,7 +158,7 @@ func (h *head) framing() error {
 // ends reports whether the request has to be the last of its connection: it has
 // a body, which there are servers that do not read, and take for the next
 // request.
-func (h *head) ends() bool { return h.chunked || h.length > 0 }
+func (b body) ends() bool { return b.chunked || b.length > 0 }
 
 // address finds out where the request goes: what the target and Host say must
 // be one thing.
@@ -237,10 +242,10 @@ func (h *head) send(w io.Writer, last bool) error {
 	return err
 }
 
-// sendBody writes the body, read to its end and not a byte further.
-func (h *head) sendBody(w io.Writer, r *bufio.Reader) error {
-	if !h.chunked {
-		_, err := io.CopyN(w, r, h.length)
+// send writes the body, read to its end and not a byte further.
+func (b body) send(w io.Writer, r *bufio.Reader) error {
+	if !b.chunked {
+		_, err := io.CopyN(w, r, b.length)
 		return whole(err)
 	}
 	for {

@@ -111,7 +111,7 @@ func TestReadHead(t *testing.T) {
 				return
 			}
 			var b bytes.Buffer
-			if err := errors.Join(h.send(&b, false), h.sendBody(&b, r)); err != nil {
+			if err := errors.Join(h.send(&b, false), h.body.send(&b, r)); err != nil {
 				t.Fatal(err)
 			}
 			want := c.sent
@@ -171,13 +171,13 @@ func TestChunksAreFollowedToTheLetter(t *testing.T) {
 		"an end before the end":                  {"3\r\nabc\r\n", false},
 		"a size that no line has room to repeat": {strings.Repeat("0", 100) + "\r\n\r\n", false},
 	} {
-		h := head{chunked: true}
+		h := head{body: body{chunked: true}}
 		var b bytes.Buffer
 		r := bufio.NewReader(strings.NewReader(c.in + "GET"))
 		if !c.good {
 			r = bufio.NewReader(strings.NewReader(c.in))
 		}
-		err := h.sendBody(&b, r)
+		err := h.body.send(&b, r)
 		if (err == nil) != c.good {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -206,7 +206,7 @@ func FuzzRequests(f *testing.F) {
 			if err := h.send(&sent, false); err != nil {
 				t.Fatal(err)
 			}
-			if err := h.sendBody(&sent, r); err != nil {
+			if err := h.body.send(&sent, r); err != nil {
 				return
 			}
 			sent.WriteString("NEXT")

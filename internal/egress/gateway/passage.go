@@ -29,13 +29,11 @@ const MaxSaid = MaxHello + readAhead
 // in another process. It calls ended once, with a *Refusal if that was the end.
 type Carrier func(ctx context.Context, p Passage, ended func(error))
 
-// carryHere is the Carrier that is this process.
-func carryHere(ctx context.Context, p Passage, ended func(error)) { ended(p.Carry(ctx)) }
-
 // Carry passes on what both sides say, until both have ended or ctx has, and
 // closes both. Of HTTP each request is checked before its first byte leaves, and
-// of TLS each ClientHello: another host than the first is a *Refusal.
-func (p Passage) Carry(ctx context.Context) error {
+// of TLS each ClientHello: another host than the first is a *Refusal. All that
+// one process carries for a sandbox has the same turns.
+func (p Passage) Carry(ctx context.Context, turns Turns) error {
 	client, server, port := p.Client, p.Server, p.Port
 	defer client.Close()
 	defer server.Close()
@@ -43,7 +41,7 @@ func (p Passage) Carry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.relay(ctx, client, server, port)
+	return o.relay(ctx, client, server, port, turns)
 }
 
 // reopen reads the first words again, as they were read when they were allowed.

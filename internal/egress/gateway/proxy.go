@@ -139,7 +139,7 @@ func (p *Proxy) reach(ctx context.Context, to authority) (net.Conn, netip.Addr, 
 func (p *Proxy) pass(ctx context.Context, client, server net.Conn, r *bufio.Reader, h *head) egress.Reason {
 	if h.method != methodTunnel {
 		return refused(relay(ctx, client, server, func() error {
-			if err := errors.Join(h.send(server, true), h.sendBody(server, r)); err != nil {
+			if err := errors.Join(h.send(server, true), h.body.send(server, r)); err != nil {
 				return err
 			}
 			// It is the last of its connection; what a client sends after it
@@ -172,7 +172,7 @@ func (p *Proxy) pass(ctx context.Context, client, server net.Conn, r *bufio.Read
 		}
 		return o.refuse(client, err)
 	}
-	return refused(o.relay(ctx, client, server, h.to.port))
+	return refused(o.relay(ctx, client, server, h.to.port, p.later))
 }
 
 // refused is the reason of a refusal, "" of any other end.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
@@ -38,10 +37,11 @@ func NewRouter(o RouterOptions) *Router {
 	if o.Conns == 0 {
 		o.Conns = 10_000
 	}
-	if o.Carry == nil {
-		o.Carry = carryHere
+	r := &Router{newGate(o.Policy, o.Denials, o.Dial, o.Conns), o.Pins, o.Carry}
+	if r.carry == nil {
+		r.carry = func(ctx context.Context, p Passage, ended func(error)) { ended(p.Carry(ctx, r.later)) }
 	}
-	return &Router{newGate(o.Policy, o.Denials, o.Dial, o.Conns), o.Pins, o.Carry}
+	return r
 }
 
 // Serve relays one connection that was meant for to, and closes client. It
@@ -96,7 +96,6 @@ func (r *Router) admit(ctx context.Context, client net.Conn, to netip.AddrPort) 
 		}
 		return nil, authority{}, false
 	}
-	o.to.host = strings.Clone(o.to.host) // and not the line that it stood in
 	return said.said, o.to, true
 }
 

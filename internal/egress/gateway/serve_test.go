@@ -292,6 +292,39 @@ func TestEveryConnectionEnds(t *testing.T) {
 	}
 }
 
+// Nor does a server that has ended and takes nothing more, however much is said.
+func TestAServerThatHasEndedHoldsNoConnection(t *testing.T) {
+	t.Parallel()
+	answer := answerWith(make([]byte, 32))
+	for name, c := range map[string]struct{ first, answer []byte }{
+		"TLS":  {inOne(message(sni("example.com"))), answer},
+		"HTTP": {[]byte("POST / HTTP/1.1\r\nHost: example.com:443\r\nContent-Length: 1000000\r\n\r\n"), []byte("HTTP/1.1 200 OK\r\n\r\n")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				serve := routerTo(t, &egress.Tally{}, func(end *halfPipe) {
+					_, _ = end.Read(make([]byte, 4096))
+					_, _ = end.Write(c.answer)
+					_ = end.CloseWrite()
+				})
+				client, near := pipe()
+				defer client.Close()
+				done := make(chan struct{})
+				go func() { serve(t.Context(), near); close(done) }()
+				_, _ = client.Write(c.first)
+				_, _ = io.ReadFull(client, make([]byte, len(c.answer)))
+				go flood(client)
+				start := time.Now()
+				<-done
+				if took := time.Since(start); took > Linger {
+					t.Errorf("it took %v", took)
+				}
+			})
+		})
+	}
+}
+
 func TestBeyondTheCapConnectionsAreRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -341,7 +374,7 @@ func TestFirstWordsAreReadAFewAtATime(t *testing.T) {
 // the two can be compared in one run.
 func BenchmarkRouter(b *testing.B) {
 	const size = 64 << 20
-	const greeting = "hello" // after which nothing is read any more
+	greeting := string(answerWith(make([]byte, 32))) // after which nothing is read any more
 	hello := inOne(message(sni("example.com")))
 	sink, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

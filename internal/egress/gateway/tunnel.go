@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"time"
@@ -78,10 +79,17 @@ func (o opening) refuse(client net.Conn, err error) egress.Reason {
 
 // relay passes on what both say, as the function of that name: of TLS
 // everything, once the handshake names no other host any more; of HTTP request
-// by request. port is what a request means that names none.
-func (o *opening) relay(ctx context.Context, client, server net.Conn, port uint16) error {
+// by request. port is what a request means that names none. What has to be
+// whole before it goes on takes one of turns.
+func (o *opening) relay(ctx context.Context, client, server net.Conn, port uint16, turns Turns) error {
+	turn := func(pass func() error) error {
+		return turns.take(ctx, func() {
+			_ = client.Close()
+			_ = server.Close()
+		}, pass)
+	}
 	if o.first != nil {
-		return relay(ctx, client, server, func() error { return o.requests(server, port) })
+		return relay(ctx, client, server, func() error { return o.requests(server, port, turn) })
 	}
 	h := &handshake{name: o.to.host}
 	return relayAfter(ctx, client, server, func() error { return h.down(client, server) }, func() error {
@@ -89,7 +97,7 @@ func (o *opening) relay(ctx context.Context, client, server net.Conn, port uint1
 			return err
 		}
 		o.tls = nil // it may be 64 KiB, and the connection may last
-		if err := h.up(server, o.rest, o.again); err != nil {
+		if err := h.up(server, o.rest, turn); err != nil {
 			return err
 		}
 		if err := drain(server, o.rest); err != nil {
@@ -101,32 +109,40 @@ func (o *opening) relay(ctx context.Context, client, server net.Conn, port uint1
 }
 
 // requests passes on requests, each checked before its first byte leaves, and
-// each to the host of the first.
-func (o *opening) requests(server net.Conn, port uint16) error {
-	first, h := o.first.to, o.first
+// each to the host of the first. Between them a client may be silent for as
+// long as it likes, and nothing is kept but what r holds; turn calls what passes
+// on a further head.
+func (o *opening) requests(server net.Conn, port uint16, turn func(func() error) error) error {
+	first, body := o.first.to, o.first.body
+	err := o.first.send(server, body.ends())
 	o.first = nil // a head may be 32 KiB, and the connection may last
-	for {
-		if err := h.send(server, h.ends()); err != nil {
+	for err == nil {
+		if err := body.send(server, o.rest); err != nil {
 			return err
 		}
-		if err := h.sendBody(server, o.rest); err != nil {
-			return err
-		}
-		if h.ends() { // what comes after it goes nowhere
+		if body.ends() { // what comes after it goes nowhere
 			_, err := io.Copy(io.Discard, o.rest)
 			return err
 		}
-		next, err := readHead(o.rest)
-		switch {
-		case err == io.EOF: //nolint:errorlint // only itself is an end between requests
-			return nil
-		case err != nil:
+		if _, err := o.rest.Peek(1); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
 			return err
-		case next.method == methodTunnel:
-			return refuse(egress.Upgrade, "CONNECT to what is no proxy")
-		case !next.to.same(first, port):
-			return refuse(egress.OtherHost, "a later request on the connection")
 		}
-		h = next
+		err = turn(func() error {
+			next, err := readHead(o.rest)
+			switch {
+			case err != nil:
+				return err
+			case next.method == methodTunnel:
+				return refuse(egress.Upgrade, "CONNECT to what is no proxy")
+			case !next.to.same(first, port):
+				return refuse(egress.OtherHost, "a later request on the connection")
+			}
+			body = next.body
+			return next.send(server, body.ends())
+		})
 	}
+	return err
 }

@@ -43,6 +43,7 @@ func carry(from *net.UnixConn) int {
 	defer all.Wait()
 	defer from.Close()
 	defer cancel()
+	turns := gateway.NewTurns()
 	var mu sync.Mutex
 	tell := func(id uint32, why egress.Reason) {
 		mu.Lock()
@@ -58,7 +59,7 @@ func carry(from *net.UnixConn) int {
 		case err != nil:
 			return 0
 		default:
-			all.Go(func() { tell(id, reason(p.Carry(ctx))) })
+			all.Go(func() { tell(id, reason(p.Carry(ctx, turns))) })
 		}
 	}
 }
