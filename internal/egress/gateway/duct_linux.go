@@ -25,9 +25,9 @@ const (
 	setPipeLen = 1031  // F_SETPIPE_SZ
 )
 
-func (p *duct) fill(fd int) (int, error) {
+func (p *duct) fill(fd, most int) (int, error) {
 	n, err := again(func() (int, error) {
-		n, err := syscall.Splice(fd, nil, p.w, nil, pipeSize, moving)
+		n, err := syscall.Splice(fd, nil, p.w, nil, most, moving)
 		return int(n), err
 	})
 	p.left = n

@@ -128,8 +128,8 @@ func (h *handshake) up(server io.Writer, r *bufio.Reader, turn func(func() error
 			if size > maxCiphertext {
 				return refuse(egress.BadTLS, "a record of %d bytes", size)
 			}
-			if _, err := io.CopyN(server, r, recordHeaderLen+int64(size)); err != nil {
-				return whole(err)
+			if err := pass(server, r, nil, recordHeaderLen+int64(size)); err != nil {
+				return err
 			}
 		default:
 			return refuse(egress.BadTLS, "a record of type %d after the ClientHello", header[0])

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"io"
+	"net"
 	"strconv"
 	"strings"
 
@@ -242,11 +243,11 @@ func (h *head) send(w io.Writer, last bool) error {
 	return err
 }
 
-// send writes the body, read to its end and not a byte further.
-func (b body) send(w io.Writer, r *bufio.Reader) error {
+// send writes the body, read to its end and not a byte further. src is what r
+// reads from, if it is a connection.
+func (b body) send(w io.Writer, r *bufio.Reader, src net.Conn) error {
 	if !b.chunked {
-		_, err := io.CopyN(w, r, b.length)
-		return whole(err)
+		return pass(w, r, src, b.length)
 	}
 	for {
 		line, err := readLine(r, 16)
@@ -260,8 +261,8 @@ func (b body) send(w io.Writer, r *bufio.Reader) error {
 		if _, err := io.WriteString(w, strconv.FormatUint(n, 16)+"\r\n"); err != nil {
 			return err
 		}
-		if _, err := io.CopyN(w, r, int64(n)); err != nil {
-			return whole(err)
+		if err := pass(w, r, src, int64(n)); err != nil {
+			return err
 		}
 		end, err := readLine(r, 0)
 		if err != nil {

@@ -111,7 +111,7 @@ func TestReadHead(t *testing.T) {
 				return
 			}
 			var b bytes.Buffer
-			if err := errors.Join(h.send(&b, false), h.body.send(&b, r)); err != nil {
+			if err := errors.Join(h.send(&b, false), h.body.send(&b, r, nil)); err != nil {
 				t.Fatal(err)
 			}
 			want := c.sent
@@ -177,7 +177,7 @@ func TestChunksAreFollowedToTheLetter(t *testing.T) {
 		if !c.good {
 			r = bufio.NewReader(strings.NewReader(c.in))
 		}
-		err := h.body.send(&b, r)
+		err := h.body.send(&b, r, nil)
 		if (err == nil) != c.good {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -206,7 +206,7 @@ func FuzzRequests(f *testing.F) {
 			if err := h.send(&sent, false); err != nil {
 				t.Fatal(err)
 			}
-			if err := h.body.send(&sent, r); err != nil {
+			if err := h.body.send(&sent, r, nil); err != nil {
 				return
 			}
 			sent.WriteString("NEXT")

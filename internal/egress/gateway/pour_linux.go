@@ -7,12 +7,13 @@ import (
 	"syscall"
 )
 
-// pour copies from src to dst until src ends. While src is silent it holds no
-// memory and no descriptor, if it is a socket.
-func pour(dst io.Writer, src net.Conn) error {
+// pourN copies so many bytes from src to dst, and reads no more; io.EOF says
+// that src has ended before. While src is silent it holds no memory and no
+// descriptor, if it is a socket.
+func pourN(dst io.Writer, src net.Conn, left int64) error {
 	from, to := rawOf(src), rawOf(dst)
 	if from == nil {
-		_, err := io.Copy(dst, src)
+		_, err := io.CopyN(dst, src, left)
 		return err
 	}
 	var v vessel
@@ -21,7 +22,7 @@ func pour(dst io.Writer, src net.Conn) error {
 	passed := 0
 	fill := func(fd uintptr) bool {
 		v = lend(to != nil && passed >= bulk)
-		n, failed = v.fill(int(fd))
+		n, failed = v.fill(int(fd), int(min(left, pipeSize)))
 		if errors.Is(failed, syscall.EAGAIN) {
 			v.putBack()
 			v = nil
@@ -29,7 +30,7 @@ func pour(dst io.Writer, src net.Conn) error {
 		}
 		return true
 	}
-	for {
+	for left > 0 {
 		if err := from.Read(fill); err != nil {
 			return err
 		}
@@ -38,11 +39,16 @@ func pour(dst io.Writer, src net.Conn) error {
 		}
 		v.putBack()
 		v = nil
-		if failed != nil || n == 0 {
+		if failed == nil && n == 0 {
+			failed = io.EOF
+		}
+		if failed != nil {
 			return failed
 		}
+		left -= int64(n)
 		passed = min(passed+n, bulk)
 	}
+	return nil
 }
 
 // rawOf is what lies below a socket, nil below anything else.
@@ -60,8 +66,9 @@ func rawOf(c any) syscall.RawConn {
 
 // vessel takes bytes from one socket to another.
 type vessel interface {
-	// fill reads what a socket has now, EAGAIN if that is nothing.
-	fill(fd int) (int, error)
+	// fill reads what a socket has now and is wanted of it, EAGAIN if that is
+	// nothing.
+	fill(fd, most int) (int, error)
 	// empty writes all of the n bytes, to dst or to what lies below it.
 	empty(dst io.Writer, to syscall.RawConn, n int) error
 	// putBack ends the loan.

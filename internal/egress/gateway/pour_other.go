@@ -7,8 +7,9 @@ import (
 	"net"
 )
 
-// pour copies from src to dst until src ends.
-func pour(dst io.Writer, src net.Conn) error {
-	_, err := io.Copy(dst, src)
+// pourN copies so many bytes from src to dst, and reads no more; io.EOF says
+// that src has ended before.
+func pourN(dst io.Writer, src net.Conn, left int64) error {
+	_, err := io.CopyN(dst, src, left)
 	return err
 }

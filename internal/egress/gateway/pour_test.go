@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -82,6 +84,78 @@ func TestPouringEndsWithEitherSide(t *testing.T) {
 				t.Error("it goes on")
 			}
 		})
+	}
+}
+
+func TestNoMoreIsPassedThanIsWanted(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, 1, readAhead, readAhead + 1, 16<<10 + 1, bulk + 1, 3<<20 + 7} {
+		for name, short := range map[string]bool{"and more follows": false, "and it ends before": true} {
+			t.Run(fmt.Sprintf("%d bytes %s", n, name), func(t *testing.T) {
+				t.Parallel()
+				want := make([]byte, n)
+				for i := range want {
+					want[i] = byte(i * 7 >> 3)
+				}
+				after, wanted := "the next", int64(n)
+				if short {
+					after, wanted = "", int64(n)+1
+				}
+				from, in := pairOf(t)
+				out, to := pairOf(t)
+				r := bufio.NewReaderSize(in, readAhead)
+				var all sync.WaitGroup
+				defer all.Wait()
+				all.Go(func() {
+					_, _ = from.Write(want)
+					_, _ = io.WriteString(from, after)
+					closeWrite(from)
+				})
+				all.Go(func() {
+					if err := pass(out, r, in, wanted); (err == nil) == short || short && !errors.Is(err, io.ErrUnexpectedEOF) {
+						t.Error(err)
+					}
+					if rest, err := io.ReadAll(r); err != nil || string(rest) != after {
+						t.Errorf("%d bytes remain, %v", len(rest), err)
+					}
+					closeWrite(out)
+				})
+				if got, err := io.ReadAll(to); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%d bytes of %d, %v", len(got), n, err)
+				}
+			})
+		}
+	}
+}
+
+// A long body is not read by its reader: its chunks are followed all the same.
+func TestLongChunksAreFollowedOverSockets(t *testing.T) {
+	t.Parallel()
+	var in strings.Builder
+	for _, n := range []int{1, readAhead, 1 << 20, 5, bulk} {
+		fmt.Fprintf(&in, "%x\r\n%s\r\n", n, strings.Repeat("x", n))
+	}
+	in.WriteString("0\r\n\r\n")
+	from, src := pairOf(t)
+	out, to := pairOf(t)
+	r := bufio.NewReaderSize(src, readAhead)
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() {
+		_, _ = io.WriteString(from, in.String()+"the next")
+		closeWrite(from)
+	})
+	all.Go(func() {
+		if err := (body{chunked: true}).send(out, r, src); err != nil {
+			t.Error(err)
+		}
+		if rest, err := io.ReadAll(r); err != nil || string(rest) != "the next" {
+			t.Errorf("%d bytes remain, %v", len(rest), err)
+		}
+		closeWrite(out)
+	})
+	if got, err := io.ReadAll(to); err != nil || string(got) != in.String() {
+		t.Errorf("%d bytes of %d, %v", len(got), in.Len(), err)
 	}
 }
 

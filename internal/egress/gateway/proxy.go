@@ -139,7 +139,7 @@ func (p *Proxy) reach(ctx context.Context, to authority) (net.Conn, netip.Addr, 
 func (p *Proxy) pass(ctx context.Context, client, server net.Conn, r *bufio.Reader, h *head) egress.Reason {
 	if h.method != methodTunnel {
 		return refused(relay(ctx, client, server, func() error {
-			if err := errors.Join(h.send(server, true), h.body.send(server, r)); err != nil {
+			if err := errors.Join(h.send(server, true), h.body.send(server, r, client)); err != nil {
 				return err
 			}
 			// It is the last of its connection; what a client sends after it

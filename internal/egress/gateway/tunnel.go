@@ -117,7 +117,7 @@ func (o *opening) requests(server net.Conn, port uint16, turn func(func() error)
 	err := o.first.send(server, body.ends())
 	o.first = nil // a head may be 32 KiB, and the connection may last
 	for err == nil {
-		if err := body.send(server, o.rest); err != nil {
+		if err := body.send(server, o.rest, o.conn); err != nil {
 			return err
 		}
 		if body.ends() { // what comes after it goes nowhere
