@@ -233,7 +233,7 @@ func (t *tunnel) ReadFrom(r io.Reader) (sent int64, err error) {
 			}
 			sent += int64(n)
 		}
-		if err == io.EOF { //nolint:errorlint // as io.Copy does
+		if err == io.EOF {
 			return sent, nil
 		}
 		if err != nil {

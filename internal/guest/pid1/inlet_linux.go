@@ -60,7 +60,7 @@ func (i *inlet) Read(b []byte) (n int, err error) {
 func await(fd uintptr) error {
 	for {
 		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
-		if err != unix.EINTR { //nolint:errorlint // a bare errno
+		if err != unix.EINTR {
 			return err
 		}
 	}

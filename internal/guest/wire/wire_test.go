@@ -205,6 +205,7 @@ func (g *gathers) Gather(a, b []byte) error {
 }
 
 func joinChangesNoByte(t *testing.T, joined io.ReadWriteCloser) {
+	t.Helper()
 	var plain bytes.Buffer
 	j := Join(joined)
 	release := func() {}
