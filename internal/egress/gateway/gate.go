@@ -94,7 +94,7 @@ func relayAfter(ctx context.Context, client, server net.Conn, first, up func() e
 	down := make(chan error, 1)
 	go func() {
 		err := first()
-		if refused(err) != "" {
+		if Refused(err) != "" {
 			shut()
 			down <- err
 			return

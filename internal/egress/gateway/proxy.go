@@ -138,7 +138,7 @@ func (p *Proxy) reach(ctx context.Context, to authority) (net.Conn, netip.Addr, 
 // after is refused.
 func (p *Proxy) pass(ctx context.Context, client, server net.Conn, r *bufio.Reader, h *head) egress.Reason {
 	if h.method != methodTunnel {
-		return refused(relay(ctx, client, server, func() error {
+		return Refused(relay(ctx, client, server, func() error {
 			if err := errors.Join(h.send(server, true), h.body.send(server, r, client)); err != nil {
 				return err
 			}
@@ -152,7 +152,7 @@ func (p *Proxy) pass(ctx context.Context, client, server net.Conn, r *bufio.Read
 		return ""
 	}
 	if h.to.host == "" { // a rule names the address: whatever it serves is allowed
-		return refused(relay(ctx, client, server, func() error {
+		return Refused(relay(ctx, client, server, func() error {
 			_, err := io.Copy(server, r)
 			return err
 		}))
@@ -172,13 +172,5 @@ func (p *Proxy) pass(ctx context.Context, client, server net.Conn, r *bufio.Read
 		}
 		return o.refuse(client, err)
 	}
-	return refused(o.relay(ctx, client, server, h.to.port, p.later))
-}
-
-// refused is the reason of a refusal, "" of any other end.
-func refused(err error) egress.Reason {
-	if r, ok := errors.AsType[*Refusal](err); ok {
-		return r.Reason
-	}
-	return ""
+	return Refused(o.relay(ctx, client, server, h.to.port, p.later))
 }

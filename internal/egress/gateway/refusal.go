@@ -29,13 +29,21 @@ func refuse(r egress.Reason, detail string, args ...any) error {
 // reasonOf is the reason of a refusal; anything else that ends a connection
 // early is told by what was being read.
 func reasonOf(err error, otherwise egress.Reason) egress.Reason {
-	if r, ok := errors.AsType[*Refusal](err); ok {
-		return r.Reason
+	if why := Refused(err); why != "" {
+		return why
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return egress.Slow
 	}
 	return otherwise
+}
+
+// Refused is the reason of a refusal, "" of any other end.
+func Refused(err error) egress.Reason {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r.Reason
+	}
+	return ""
 }
 
 // whole makes an end in the middle an error of its own.

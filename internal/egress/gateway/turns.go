@@ -34,7 +34,7 @@ func (t Turns) take(ctx context.Context, shut func(), pass func() error) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && refused(err) == "" {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && Refused(err) == "" {
 		return refuse(egress.Slow, "what follows its first words")
 	}
 	return err

@@ -188,7 +188,7 @@ func TestWhoWaitsForATurnEnds(t *testing.T) {
 				}
 				err := <-done
 				<-shut
-				if took := time.Since(start); err == nil || refused(err) != c.want || took != c.after {
+				if took := time.Since(start); err == nil || Refused(err) != c.want || took != c.after {
 					t.Errorf("%v after %v", err, took)
 				}
 			})

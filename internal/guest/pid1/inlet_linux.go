@@ -49,11 +49,11 @@ func (i *inlet) Read(b []byte) (n int, err error) {
 		return 0, err
 	}
 	n, err = p.Read(b)
-	if now := time.Now(); now.Sub(i.last) > pause {
-		i.came, i.last = 0, now
-	} else {
-		i.last = now
+	now := time.Now()
+	if now.Sub(i.last) > pause {
+		i.came = 0
 	}
+	i.last = now
 	if i.came += n; i.came >= plenty {
 		i.unpoll()
 		if i.width == 0 {

@@ -59,14 +59,7 @@ func carry(from *net.UnixConn) int {
 		case err != nil:
 			return 0
 		default:
-			all.Go(func() { tell(id, reason(p.Carry(ctx, turns))) })
+			all.Go(func() { tell(id, gateway.Refused(p.Carry(ctx, turns))) })
 		}
 	}
-}
-
-func reason(err error) egress.Reason {
-	if r, ok := errors.AsType[*gateway.Refusal](err); ok {
-		return r.Reason
-	}
-	return ""
 }
