@@ -353,13 +353,7 @@ func TestASandboxThatEndsByItselfLeavesNothingForLong(t *testing.T) {
 
 // TestDenialsAreTold by the gateway, to its creator and to who attaches later.
 func TestDenialsAreTold(t *testing.T) {
-	plain, image := engine(t)
-	w := newInternet(t, plain, image)
-	b := w.backend(t, plain)
-	spec := realSpec(t, image)
-	spec.Lifetime = 300 * time.Second
-	spec.Network.Egress = rules(t, "allowed.example", "nowhere.example")
-	sb := create(t, b, spec)
+	b, sb := gated(t, "allowed.example", "nowhere.example")
 	attempt(t, sb, `resolve("denied.example")`)
 	attempt(t, sb, `resolve("nowhere.example")`) // which nobody has
 	attempt(t, sb, `http("`+worldDenied+`", 80, "denied.example", "/secret-path")`)

@@ -17,6 +17,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
 // internet is all that gateways can reach in the tests: a network whose router is
@@ -218,4 +220,16 @@ func certificate(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})) + string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
+}
+
+// gated is a sandbox with these rules before an internet of its own, and the
+// backend that made it.
+func gated(t *testing.T, allowed ...string) (*Backend, driver.Sandbox) {
+	t.Helper()
+	plain, image := engine(t)
+	b := newInternet(t, plain, image).backend(t, plain)
+	spec := realSpec(t, image)
+	spec.Lifetime = 300 * time.Second
+	spec.Network.Egress = rules(t, allowed...)
+	return b, create(t, b, spec)
 }

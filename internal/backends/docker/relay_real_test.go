@@ -85,13 +85,7 @@ func TestARelayOfAGatewayHasNoPrivileges(t *testing.T) {
 
 // TestAKilledRelayOfAGateway ends what it carried, and nothing else.
 func TestAKilledRelayOfAGateway(t *testing.T) {
-	plain, image := engine(t)
-	w := newInternet(t, plain, image)
-	b := w.backend(t, plain)
-	spec := realSpec(t, image)
-	spec.Lifetime = 300 * time.Second
-	spec.Network.Egress = rules(t, "allowed.example")
-	sb := create(t, b, spec)
+	b, sb := gated(t, "allowed.example")
 	gate := gatewayOf(t, b, sb)
 	p, err := sb.Start(t.Context(), driver.Cmd{Timeout: driver.DefaultTimeout, Args: []string{"python3", "-c", `
 import socket
