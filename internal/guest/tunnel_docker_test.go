@@ -209,7 +209,7 @@ time.sleep(1000)`}, Timeout: time.Minute})
 	}
 	got := rss(t, b)
 	t.Logf("PID 1 has %.1f MiB beside %d connections that nobody reads", got, guest.MaxTunnels)
-	if got > guest.MaxTunnels { // a MiB for each: a window, doubled by how memory grows, and the buffers
+	if got > 1.5*guest.MaxTunnels { // MiB: for each a window, at most doubled by how memory grows, and the buffers
 		t.Errorf("PID 1 has %.1f MiB", got)
 	}
 	if err := p.Kill(limited(t, 10*time.Second)); err != nil {

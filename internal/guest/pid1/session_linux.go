@@ -21,6 +21,11 @@ const (
 	silentTicks = 9
 )
 
+// muxWindow is what a stream may hold here before it is read, so that the
+// engine and its shim have something to carry while the host waits to hear that
+// it was: a third of it, the multiplexer's own, lets them run dry.
+const muxWindow = 768 << 10
+
 // session is one connection from the host: the owner's, or a bridge's.
 type session struct {
 	g    *guest
@@ -59,6 +64,7 @@ func (g *guest) talk(conn io.ReadWriteCloser) {
 	// Writing waits for as long as there is a connection: giving up would
 	// lose output.
 	cfg.ConnectionWriteTimeout = 24 * time.Hour
+	cfg.MaxStreamWindowSize = muxWindow
 	// A host that reads slowly is waited for, and not cut off.
 	cfg.StreamCloseTimeout = 0
 	heard := &hearing{ReadWriteCloser: readAhead(conn)}
