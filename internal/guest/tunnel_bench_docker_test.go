@@ -31,7 +31,7 @@ func rawInput(b *testing.B) time.Duration {
 }
 
 // BenchmarkTunnel carries bytes of a program's connection out and in, and
-// reports which part of a raw attached stream's speed that is: 0.6 is promised.
+// fails where that is less than 0.6 of a raw attached stream's speed.
 func BenchmarkTunnel(b *testing.B) {
 	for name, c := range map[string]struct {
 		raw    func(*testing.B) time.Duration
@@ -69,24 +69,25 @@ s.sendall(b'.')`, func(conn guest.Conn) error {
 				}
 				took <- time.Since(start)
 			})
-			b.SetBytes(benchBytes)
 			var ours, raws []time.Duration
 			for b.Loop() {
-				b.StopTimer()
-				raws = append(raws, c.raw(b))
-				p, err := box.guest.Start(b.Context(), driver.Cmd{Args: []string{"python3", "-c", connected + "s = connect()\n" + c.script}, Timeout: time.Minute})
-				if err != nil {
-					b.Fatal(err)
+				for range 9 { // by turns
+					raws = append(raws, c.raw(b))
+					p, err := box.guest.Start(b.Context(), driver.Cmd{Args: []string{"python3", "-c", connected + "s = connect()\n" + c.script}, Timeout: time.Minute})
+					if err != nil {
+						b.Fatal(err)
+					}
+					ours = append(ours, <-took)
+					if err := p.Kill(b.Context()); err != nil {
+						b.Fatal(err)
+					}
 				}
-				b.StartTimer()
-				ours = append(ours, <-took)
-				b.StopTimer()
-				if err := p.Kill(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-				b.StartTimer()
 			}
-			b.ReportMetric(float64(median(raws))/float64(median(ours)), "x-raw-stream")
+			part := float64(median(raws)) / float64(median(ours))
+			b.ReportMetric(part, "x-raw-stream")
+			if part < 0.6 {
+				b.Errorf("a tunnel has %.2f of a raw stream's speed, below 0.60", part)
+			}
 			b.ReportMetric(benchBytes/1e6/median(raws).Seconds(), "raw-MB/s")
 			b.ReportMetric(benchBytes/1e6/median(ours).Seconds(), "tunnel-MB/s")
 		})

@@ -128,20 +128,19 @@ func BenchmarkEgress(b *testing.B) {
 			}
 			for b.Loop() {
 				var open, straight, routed []float64
-				for range 3 {
+				for range 9 { // some are of half the speed, whatever the way
 					open = append(open, plainly(b, plain, w, image, "transfer", worldAllowed, "80", "x.example", size)...)
 					straight = append(straight, inside(b, sb, "transfer", worldCIDR, "80", "x.example", size)...)
 					routed = append(routed, inside(b, sb, "transfer", "", "80", "allowed.example", size)...)
 				}
-				best := slices.Max(open)
-				b.ReportMetric(best/1e6, "plain-MB/s")
+				b.ReportMetric(middle(open)/1e6, "plain-MB/s")
 				if filtered {
-					b.ReportMetric(slices.Max(straight)/best, "cidr/plain")
-					b.ReportMetric(slices.Max(routed)/best, "host/plain")
+					b.ReportMetric(middle(straight)/middle(open), "cidr/plain")
+					b.ReportMetric(middle(routed)/middle(open), "host/plain")
 					continue
 				}
-				atLeast(b, "cidr/plain", slices.Max(straight)/best, 0.8)
-				atLeast(b, "host/plain", slices.Max(routed)/best, 0.5)
+				atLeast(b, "cidr/plain", middle(straight)/middle(open), 0.8)
+				atLeast(b, "host/plain", middle(routed)/middle(open), 0.5)
 			}
 		})
 	}

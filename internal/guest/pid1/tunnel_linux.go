@@ -89,7 +89,7 @@ func (s *session) tunnel(stream *yamux.Stream) {
 	up := make(chan struct{})
 	go func() {
 		defer close(up)
-		if !carryUp(stream, conn) {
+		if !carryUp(stream, conn, &s.g.calm) {
 			lost()
 		}
 	}()
@@ -110,7 +110,7 @@ const smallPiece = 8 << 10
 
 // carryUp sends what the program says, and reports whether it came to an end
 // of its own.
-func carryUp(stream io.Writer, conn io.Reader) bool {
+func carryUp(stream io.Writer, conn io.Reader, calm *calm) bool {
 	buf := make([]byte, frameHead+smallPiece)
 	for sent := 0; ; {
 		n, err := conn.Read(buf[frameHead:])
@@ -118,6 +118,9 @@ func carryUp(stream io.Writer, conn io.Reader) bool {
 			if _, werr := stream.Write(wire.AppendFrame(buf[:0], wire.TagStdout, buf[frameHead:frameHead+n])); werr != nil {
 				return false
 			}
+		}
+		if sent >= plenty && n >= pageful {
+			calm.keep()
 		}
 		if sent >= plenty && len(buf) < wire.MaxFrame {
 			buf = make([]byte, frameHead+wire.MaxFrame)
