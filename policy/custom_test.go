@@ -285,7 +285,19 @@ deny contains {"path": ["labels"], "message": "no"} if {
 	if took := time.Since(start); took < budget || took > 100*budget {
 		t.Errorf("it took %s", took)
 	}
-	if v.Decision != sandbox.Failed || !strings.Contains(v.Findings[0].Message, budget.String()) {
+	// It is for a template with one rule in its allowlist.
+	if v.Decision != sandbox.Failed || !strings.Contains(v.Findings[0].Message, (budget+perItem).String()) {
+		t.Errorf("%s %+v", v.Decision, v.Findings)
+	}
+}
+
+func TestAnAllowlistOfTenThousandRulesIsJudgedInTime(t *testing.T) {
+	r := goodOf(KindNetworkPolicy)
+	r.Network.Egress = nil
+	for i := range 10_000 {
+		r.Network.Egress = append(r.Network.Egress, Egress{Host: new(fmt.Sprintf("h%d.example.com", i)), Ports: []int64{443}})
+	}
+	if v := judge(t, load(t, Options{}), Input{Kind: KindNetworkPolicy, Stage: StagePlan, Resource: r}); v.Decision != sandbox.Allow {
 		t.Errorf("%s %+v", v.Decision, v.Findings)
 	}
 }

@@ -65,8 +65,9 @@ func ParseMode(s string) (Mode, error) {
 // a hundredth of it.
 const budget = 250 * time.Millisecond
 
-// perNode is what each resource of a whole plan adds to it.
-const perNode = time.Millisecond
+// perItem is what each resource of a whole plan adds to it, and each rule of an
+// allowlist.
+const perItem = time.Millisecond
 
 // Engine judges. It is safe for concurrent use.
 type Engine struct {

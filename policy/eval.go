@@ -124,11 +124,11 @@ func (s *set) judge(ctx context.Context, subj *subject) (found []sandbox.Finding
 var errBudget = errors.New("the rules did not answer in time, twice")
 
 // budget is the time of one evaluation: a whole plan has as much for each of
-// its resources as is plenty for one.
+// its resources as is plenty for one, and so has a long allowlist.
 func (s *subject) budget() time.Duration {
 	graph, _ := s.input["graph"].(map[string]any)
 	nodes, _ := graph["nodes"].([]any)
-	return budget + time.Duration(len(nodes))*perNode
+	return budget + time.Duration(len(nodes)+len(s.resource.Network.Egress))*perItem
 }
 
 var errNoAnswer = errors.New("the rules gave no answer")
