@@ -85,7 +85,8 @@ func refOf(dotted string) ast.Ref {
 // answers must be sets, which are empty and never undefined when nothing is
 // wrong, and everything in the package must lead to one, since "deny_all" or
 // "dney" would otherwise never be asked.
-func checkAnswers(rs *ruleset, m *ast.Module, r *rule) error {
+func checkAnswers(rs *ruleset, says metadata, r *rule) error {
+	m := says.module
 	var errs []error
 	used := map[*ast.Rule]bool{}
 	for _, decl := range m.Rules {
@@ -113,10 +114,10 @@ func checkAnswers(rs *ruleset, m *ast.Module, r *rule) error {
 		return errors.Join(errs...)
 	}
 	if len(r.answers) == 0 || slices.Contains(r.answers, "deny") != (r.Effect == "deny") {
-		return fmt.Errorf("%s: METADATA: custom.effect is %q, but the package answers %q", r.file, r.Effect, r.answers)
+		return fmt.Errorf("%s: METADATA: custom.effect is %q, but the package answers %q", says.at("custom", "effect"), r.Effect, r.answers)
 	}
 	if len(r.reads) == 0 {
-		return fmt.Errorf("%s: %s reads nothing of the input", r.file, r.ID)
+		return fmt.Errorf("%s: %s reads nothing of the input", m.Package.Location, r.ID)
 	}
 	slices.SortFunc(r.reads, func(a, b path) int { return strings.Compare(a.String(), b.String()) })
 	r.reads = slices.CompactFunc(r.reads, func(a, b path) bool { return a.String() == b.String() })

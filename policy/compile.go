@@ -123,6 +123,7 @@ func compile(set string, sources map[string]string) (*ruleset, error) {
 	}
 	rs := &ruleset{name: set, sources: sources, compiler: c}
 	annotations := c.GetAnnotationSet()
+	says := map[*rule]metadata{}
 	var errs []error
 	for _, file := range slices.Sorted(maps.Keys(c.Modules)) {
 		m := c.Modules[file]
@@ -130,18 +131,20 @@ func compile(set string, sources map[string]string) (*ruleset, error) {
 			errs = append(errs, checkRefs(rs, m, nil))
 			continue
 		}
-		r, err := newRule(set, m, annotations.GetPackageScope(m.Package))
+		at := metadata{m, annotations.GetPackageScope(m.Package)}
+		r, err := newRule(set, at)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		errs = append(errs, checkRefs(rs, m, r), checkAnswers(rs, m, r))
+		errs = append(errs, checkRefs(rs, m, r), checkAnswers(rs, at, r))
+		says[r] = at
 		rs.rules = append(rs.rules, r)
 	}
 	slices.SortFunc(rs.rules, func(a, b *rule) int { return strings.Compare(a.ID, b.ID) })
 	for i, r := range rs.rules {
 		if i > 0 && rs.rules[i-1].ID == r.ID {
-			errs = append(errs, fmt.Errorf("%s: the id %s is taken by %s", r.file, r.ID, rs.rules[i-1].file))
+			errs = append(errs, fmt.Errorf("%s: METADATA: custom.id %s is taken by %s", says[r].at("custom", "id"), r.ID, says[rs.rules[i-1]].at("custom", "id")))
 		}
 	}
 	return rs, errors.Join(errs...)

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"go.yaml.in/yaml/v3"
 )
 
 // RuleInfo is what a rule says of itself.
@@ -61,11 +61,11 @@ var (
 )
 
 // newRule reads a package's METADATA. All of it must be there: a finding that
-// cannot be explained is not worth having.
-func newRule(set string, m *ast.Module, a *ast.Annotations) (*rule, error) {
-	file := m.Package.Location.File
+// cannot be explained is not worth having. Errors name the file and the line.
+func newRule(set string, says metadata) (*rule, error) {
+	m, a := says.module, says.block
 	if a == nil || a.Custom["id"] == nil {
-		return nil, fmt.Errorf("%s: package %s has no METADATA with a custom.id; helpers belong below %s.lib", file, m.Package.Path, setRoot(set))
+		return nil, fmt.Errorf("%s: package %s has no METADATA with a custom.id; helpers belong below %s.lib", says.at("custom"), m.Package.Path, setRoot(set))
 	}
 	var custom struct {
 		ID          string           `json:"id"`
@@ -80,37 +80,37 @@ func newRule(set string, m *ast.Module, a *ast.Annotations) (*rule, error) {
 	}
 	raw, err := json.Marshal(a.Custom)
 	if err != nil {
-		return nil, fmt.Errorf("%s: METADATA: %w", file, err)
+		return nil, fmt.Errorf("%s: METADATA: %w", says.at("custom"), err)
 	}
 	d := json.NewDecoder(strings.NewReader(string(raw)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&custom); err != nil {
-		return nil, fmt.Errorf("%s: METADATA: custom: %w", file, atLine(metadataOf(m, a), err))
+		return nil, says.mistake(err)
 	}
-	r := &rule{file: file, pkg: m.Package.Path, RuleInfo: RuleInfo{
+	r := &rule{file: m.Package.Location.File, pkg: m.Package.Path, RuleInfo: RuleInfo{
 		ID: custom.ID, Title: a.Title, Description: strings.TrimSpace(a.Description), Severity: custom.Severity, Effect: custom.Effect,
 		Kinds: custom.Kinds, Stages: custom.Stages, Sources: custom.Sources, Remediation: strings.TrimSpace(custom.Remediation), Set: set,
 	}}
 	var errs []error
-	need := func(ok bool, format string, args ...any) {
+	need := func(ok bool, key, format string, args ...any) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("%s: METADATA: "+format, append([]any{file}, args...)...))
+			errs = append(errs, fmt.Errorf("%s: METADATA: %s "+format, append([]any{says.at(strings.Split(key, ".")...), key}, args...)...))
 		}
 	}
 	ours := strings.HasPrefix(r.ID, "SBX-")
-	need(ruleID.MatchString(r.ID), "custom.id %q is not like ACME-NET-001", r.ID)
-	need(ours == (set == builtin), "custom.id %q: the prefix SBX- is for built-in rules, and for all of them", r.ID)
-	need(r.Title != "", "title is missing")
-	need(r.Description != "", "description is missing")
-	need(r.Remediation != "", "custom.remediation is missing")
-	need(custom.Waivable != nil, "custom.waivable is missing")
-	need(slices.Contains(severities, r.Severity), "custom.severity %q is none of %q", r.Severity, severities)
-	need(r.Effect == "deny" || r.Effect == "warn", "custom.effect %q is neither deny nor warn", r.Effect)
-	need(len(r.Kinds) > 0 && subset(r.Kinds, kinds), "custom.kinds %q are not some of %q", r.Kinds, kinds)
-	need(len(r.Stages) > 0 && subset(r.Stages, stages), "custom.stages %q are not some of %q", r.Stages, stages)
-	need(len(r.Sources) > 0, "custom.sources are missing")
-	for _, s := range r.Sources {
-		need(s.Document != "" && s.Section != "", "a source needs a document and a section")
+	need(ruleID.MatchString(r.ID), "custom.id", "%q is not like ACME-NET-001", r.ID)
+	need(ours == (set == builtin), "custom.id", "%q: the prefix SBX- is for built-in rules, and for all of them", r.ID)
+	need(r.Title != "", "title", "is missing")
+	need(r.Description != "", "description", "is missing")
+	need(r.Remediation != "", "custom.remediation", "is missing")
+	need(custom.Waivable != nil, "custom.waivable", "is missing")
+	need(slices.Contains(severities, r.Severity), "custom.severity", "%q is none of %q", r.Severity, severities)
+	need(r.Effect == "deny" || r.Effect == "warn", "custom.effect", "%q is neither deny nor warn", r.Effect)
+	need(len(r.Kinds) > 0 && subset(r.Kinds, kinds), "custom.kinds", "%q are not some of %q", r.Kinds, kinds)
+	need(len(r.Stages) > 0 && subset(r.Stages, stages), "custom.stages", "%q are not some of %q", r.Stages, stages)
+	need(len(r.Sources) > 0, "custom.sources", "are missing")
+	for i, s := range r.Sources {
+		need(s.Document != "" && s.Section != "", fmt.Sprintf("custom.sources.%d", i), "needs a document and a section")
 	}
 	if custom.Waivable != nil {
 		r.Waivable = *custom.Waivable
@@ -118,35 +118,15 @@ func newRule(set string, m *ast.Module, a *ast.Annotations) (*rule, error) {
 	if ours {
 		r.Page = pages + r.ID + ".md"
 	}
-	for name, p := range custom.Params {
+	for _, name := range slices.Sorted(maps.Keys(custom.Params)) {
+		p := custom.Params[name]
 		p.Name = name
 		if err := p.validate(); err != nil {
-			errs = append(errs, fmt.Errorf("%s: METADATA: custom.params.%s: %w", file, name, err))
+			errs = append(errs, fmt.Errorf("%s: METADATA: custom.params.%s: %w", says.at("custom", "params", name), name, err))
 		}
 		r.Params = append(r.Params, p)
 	}
-	slices.SortFunc(r.Params, func(a, b Param) int { return strings.Compare(a.Name, b.Name) })
 	return r, errors.Join(errs...)
-}
-
-// metadataOf is a package's METADATA as it was written, with the lines of its
-// file.
-func metadataOf(m *ast.Module, a *ast.Annotations) *yaml.Node {
-	none := &yaml.Node{Line: a.Location.Row}
-	text, row := strings.Repeat("\n", a.Location.Row), a.Location.Row
-	for _, c := range m.Comments {
-		if c.Location.Row == row+1 {
-			text, row = text+string(c.Text)+"\n", row+1
-		}
-	}
-	doc, err := readYAML([]byte(text))
-	if err != nil {
-		return none
-	}
-	if custom := member(doc, "custom"); custom != nil {
-		return custom
-	}
-	return none
 }
 
 func subset[T comparable](part, whole []T) bool {

@@ -75,6 +75,12 @@ func atLine(n *yaml.Node, err error) error {
 	if err == nil {
 		return nil
 	}
+	line, said := lineOf(n, err)
+	return fmt.Errorf("yaml: line %d: %s", line, said)
+}
+
+// lineOf is the two parts of atLine.
+func lineOf(n *yaml.Node, err error) (line int, said string) {
 	said, field := strings.TrimPrefix(err.Error(), "json: "), ""
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -84,11 +90,11 @@ func atLine(n *yaml.Node, err error) error {
 	case unknownField.MatchString(said):
 		field = unknownField.FindStringSubmatch(said)[1]
 	}
-	line := max(n.Line, 1)
+	line = max(n.Line, 1)
 	if key := keyNode(n, field); key != nil {
 		line = key.Line
 	}
-	return fmt.Errorf("yaml: line %d: %s", line, said)
+	return line, said
 }
 
 // keyNode is the first key of that name below n.
