@@ -16,6 +16,7 @@ state=${SANDBOXIO_STATE:-/var/lib/sandboxio-test}
 checkout=$(repository | sha256sum | cut -c1-8)
 name=${SANDBOXIO_DAEMON:-test}-$checkout
 dir=$state/$name
+lock=$state/$name.lock
 netns=sandboxio-$name
 cgroup=sandboxio-$name
 url=unix://$dir/docker.sock
@@ -45,6 +46,19 @@ thaw() {
 strays() {
 	ip netns pids "$netns" 2>/dev/null || true
 	workloads
+}
+
+# exclusively holds the daemon's lock until this script ends. stop removes the
+# file, so that who waited may have got the lock of one that is gone, and asks
+# for that of the one that is there now.
+exclusively() {
+	local deadline=$((SECONDS + 120))
+	while [ $SECONDS -lt $deadline ]; do
+		exec 9>"$lock"
+		flock -w $((deadline - SECONDS)) 9 || break
+		[ "$lock" -ef /proc/self/fd/9 ] && return
+	done
+	die "another start or stop of $name is under way"
 }
 
 gone_within() { # seconds, command: true once the command prints nothing
@@ -137,8 +151,7 @@ is_root || die "a private Docker needs root" "run as root, or let the tests use 
 mkdir -p "$state"
 case ${1:-} in
 start)
-	exec 9>"$state/$name.lock"
-	flock -w 120 9 || die "another start or stop of $name is under way"
+	exclusively
 	if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null || ! command -v ip >/dev/null; then
 		install_docker
 	fi
@@ -146,10 +159,10 @@ start)
 	echo "$url"
 	;;
 stop)
-	exec 9>"$state/$name.lock"
-	flock -w 120 9 || die "another start or stop of $name is under way"
+	exclusively
 	sweep
 	rm -rf --one-file-system "${dir:?}"
+	rm -f "$lock" # last, and while it is held
 	;;
 env) echo "export DOCKER_HOST=$url" ;;
 *) die "usage: $0 start|stop|env" ;;
