@@ -140,6 +140,38 @@ func TestAWaiverDoesNotOutliveItsOccasion(t *testing.T) {
 	}
 }
 
+func TestADateOfExpiryIncludesItsOwnDay(t *testing.T) {
+	for _, tc := range []struct {
+		expires, now string
+		want         sandbox.Decision
+	}{
+		{"2026-12-31", "2026-12-31T00:00:00Z", sandbox.Waived},
+		{"2026-12-31", "2026-12-31T23:59:59Z", sandbox.Waived},
+		{"2026-12-31", "2027-01-01T01:59:59+02:00", sandbox.Waived}, // UTC's day, not the reader's
+		{"2026-12-31", "2027-01-01T00:00:00Z", sandbox.Deny},
+		{"2026-12-31T12:00:00Z", "2026-12-31T11:59:59Z", sandbox.Waived},
+		{"2026-12-31T12:00:00Z", "2026-12-31T12:00:00Z", sandbox.Deny},
+	} {
+		now, err := time.Parse(time.RFC3339, tc.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := load(t, Options{Waivers: []Waiver{goodWaiver(func(w *Waiver) { w.Expires = tc.expires })}, Now: func() time.Time { return now }})
+		found := false
+		for _, f := range judge(t, e, forking()).Findings {
+			if f.Rule == "SBX-RES-005" {
+				found = true
+				if f.Effect != tc.want {
+					t.Errorf("%s at %s: %s, want %s", tc.expires, tc.now, f.Effect, tc.want)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s at %s: nothing was found", tc.expires, tc.now)
+		}
+	}
+}
+
 func TestAWaiverWithAFaultHasNoEffect(t *testing.T) {
 	for _, tc := range []struct {
 		name, says string
