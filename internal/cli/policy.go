@@ -117,6 +117,13 @@ const bundleExt = ".tar.gz"
 
 var notInName = regexp.MustCompile(`[^a-z0-9_]+`)
 
+// namesHelp says what a set of rules is called, in the help of commands that take one.
+const namesHelp = `NAME is what the set of rules in DIR is called, and must be the one in its packages:
+those of acme=DIR are custom.acme.…, their tests too. Without NAME= it is the last
+part of DIR in lower case, in which _ stands for all but letters, digits and _.
+Give a set the same name everywhere: here, with --policy, and in the provider's
+policy.sources.`
+
 // parseSource reads NAME=DIR, or DIR, whose last part is the name then.
 func parseSource(s string) policy.Source {
 	if name, dir, ok := strings.Cut(s, "="); ok {

@@ -25,7 +25,7 @@ type bundleOptions struct {
 func (a *app) policyBundleCommand() *cobra.Command {
 	var o bundleOptions
 	c := &cobra.Command{
-		Use:   "bundle DIR",
+		Use:   "bundle DIR|NAME=DIR",
 		Short: "Sign rules of your own into one file, or verify one",
 		Long: `Sign a directory of rules, with its waivers.yaml and settings.yaml, into one file in
 OPA's bundle format. The rules are compiled first; a waiver that would have no
@@ -37,7 +37,9 @@ take cannot be given an older bundle. With settings.yaml the bundle is a floor,
 which SANDBOXIO_POLICY_FLOOR names.
 
 With --verify nothing is written: the bundle is read as the provider would, and
---key is the public key.`,
+--key is the public key.
+
+` + namesHelp,
 		Example: `  openssl genpkey -algorithm ed25519 -out policy.key && openssl pkey -in policy.key -pubout -out policy.pub
   sandboxio policy bundle acme=rules --key policy.key --revision 7 --out acme.tar.gz
   sandboxio policy bundle --verify acme.tar.gz --key policy.pub --min-revision 7`,

@@ -52,10 +52,15 @@ its JSON; in DIR only literals are known, and everything else is not decided.
 
 Exit codes: 0 nothing denied, 1 failed, 2 denied, 3 with --fail-on-unknown
 something is not decided or is missing, 4 with --fail-on-warn something is warned of. A plan
-without anything to judge fails.`,
+without anything to judge fails.
+
+--policy NAME=DIR asks rules of your own too.
+` + namesHelp,
 		Example: `  terraform plan -out=tf.plan && sandboxio policy check tf.plan
   sandboxio policy check plan.json --source infra --format sarif=sandboxio.sarif --format github
-  sandboxio policy check . --fail-on-unknown=critical`,
+  sandboxio policy check . --fail-on-unknown=critical
+  sandboxio policy check tf.plan --policy acme=rules --param 'acme_teams=["data"]'
+  sandboxio policy check tf.plan --policy acme.tar.gz --policy-key policy.pub --policy-min-revision 7`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), args[0], o) },
 	}

@@ -111,8 +111,9 @@ func joined[T ~string](in []T) string {
 func (a *app) policyDocsCommand() *cobra.Command {
 	var out string
 	c := &cobra.Command{
-		Use:   "docs DIR",
+		Use:   "docs DIR|NAME=DIR",
 		Short: "Write a page for each rule of your own",
+		Long:  "Write a page for each rule of your own, and an index.\n\n" + namesHelp,
 		Example: `  sandboxio policy docs rules
   sandboxio policy docs acme=rules --output docs/rules`,
 		Args: cobra.ExactArgs(1),

@@ -12,12 +12,14 @@ import (
 
 func (a *app) policyTestCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "test DIR",
+		Use:   "test DIR|NAME=DIR",
 		Short: "Run the tests of rules of your own",
 		Long: `Run the tests of rules of your own: each rule test_… in a file *_test.rego passes
 when it is true, and when what the rules answer in it is what rules may answer.
 What they answered is told of a test that fails. The rules are compiled first as the provider and the runtime
-would, and no tests at all is a failure.`,
+would, and no tests at all is a failure.
+
+` + namesHelp,
 		Example: `  sandboxio policy test rules
   sandboxio policy test acme=rules --json`,
 		Args: cobra.ExactArgs(1),
