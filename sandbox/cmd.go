@@ -21,14 +21,23 @@ const DefaultMaxOutput = 16 << 20
 // Cmd is one program to run. Args is an argument vector: nothing goes through
 // a shell unless Args says so, as in {"sh", "-c", "…"}.
 type Cmd struct {
-	Args      []string
-	Env       map[string]string // added to the sandbox's, and winning over it
-	Secrets   map[string]Secret // variables that appear in no log, error, record or configuration; what else runs in the sandbox can read them; 1 to 3 bytes are refused
-	Dir       string            // absolute, or relative to /work; zero = /work
-	Stdin     io.Reader         // nil = end of file at once. A Read that never returns outlives the process, as in os/exec
-	Timeout   time.Duration     // zero = 300 s; negative is refused
-	MaxOutput int64             // bytes of each stream that Run keeps; zero = 16 MiB; what is beyond is read and dropped
-	Detached  bool              // Start only, in detached sandboxes: outlives this connection, its output is dropped
+	Args []string
+	Env  map[string]string // added to the sandbox's, and winning over it
+
+	// Secrets are variables that sandboxio keeps out of its own logs, errors,
+	// Records and configuration. Nothing keeps them from the program, or from
+	// what else runs in the sandbox. What a program prints itself, in
+	// Result.Stdout, Result.Stderr, Process.Output and Process.Text, is handed
+	// to the caller as it is, not redacted: whoever logs that logs a secret
+	// that the program printed. Package redact takes values out of text. A value
+	// of 1 to 3 bytes is refused, since it cannot be told from other text.
+	Secrets map[string]Secret
+
+	Dir       string        // absolute, or relative to /work; zero = /work
+	Stdin     io.Reader     // nil = end of file at once. A Read that never returns outlives the process, as in os/exec
+	Timeout   time.Duration // zero = 300 s; negative is refused
+	MaxOutput int64         // bytes of each stream that Run keeps; zero = 16 MiB; what is beyond is read and dropped
+	Detached  bool          // Start only, in detached sandboxes: outlives this connection, its output is dropped
 }
 
 // Result is how a program that ran to its end did.

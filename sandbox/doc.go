@@ -16,7 +16,8 @@
 //     command's timeout are mandatory, and after the creator died nothing of
 //     an owned sandbox runs on.
 //   - CPU, memory, disk and process caps always apply.
-//   - Secrets travel apart from env and appear in no log, error or record.
+//   - Secrets travel apart from env and appear in no log, error or record of
+//     ours. A program's output is its own, and handed over as it is.
 //   - Isolation is measured, and reported with its evidence.
 //
 // What it does not: make untrusted code safe on the container tier, defend

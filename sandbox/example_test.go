@@ -12,6 +12,7 @@ import (
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/memory"
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/redact"
 )
 
 // open makes the Runtime of the examples. A program opens a real backend with
@@ -133,6 +134,24 @@ func ExampleSecret() {
 	}
 	fmt.Printf("%v %d\n", token, len(strings.TrimSpace(string(res.Stdout))))
 	// Output: [secret] 64
+}
+
+// A program can print its secrets, and its output is not redacted: whoever logs
+// it takes them out first.
+func ExampleCmd_secrets() {
+	token := sandbox.NewSecret("s3cr3t")
+	res, err := open().Run(context.Background(), sandbox.Spec{}, sandbox.Cmd{
+		Args:    []string{"getenv", "TOKEN"},
+		Secrets: map[string]sandbox.Secret{"TOKEN": token},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(res.Stdout))
+	fmt.Println(redact.New(token.Reveal()).String(string(res.Stdout)))
+	// Output:
+	// s3cr3t
+	// [secret]
 }
 
 // A sandbox lives longer if it was created with room for that.

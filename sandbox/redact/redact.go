@@ -11,8 +11,9 @@
 // written one by one as numbers; and base64 or hexadecimal of what was encoded
 // before; and a space in a query that was escaped twice.
 //
-// It is for text that is meant for people: errors, records, logs. A program's
-// output is never touched.
+// It is for text that is meant for people: errors, records, logs. Nothing here
+// or in package sandbox touches a program's output unasked; who logs that output
+// can put it through a [Redactor].
 package redact
 
 import (
