@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -208,13 +207,11 @@ var attempts = map[string]attempt{
 		if err != nil {
 			return "", err
 		}
-		name := t.evil()
-		d := binary.BigEndian.AppendUint16(nil, uint16(len(name)+3))
-		d = append(binary.BigEndian.AppendUint16(append(d, 0), uint16(len(name))), name...)
-		return extend(h, 0, d), nil
+		return extend(h, extServerName, naming(t.evil())), nil
 	}),
 	"sni-below-host": greeted(func(t *try) (string, error) { return t.hello(t.Sign + "." + Host) }),
 	"sni-longer":     greeted(func(t *try) (string, error) { return t.hello(Host + "." + t.Sign + "." + Evil) }),
+	"sni-retry":      again(renamed),
 
 	"http-host":          hosted((*try).evilHost),
 	"http-host-address":  hosted(spelled("")),
@@ -305,9 +302,10 @@ var attempts = map[string]attempt{
 		h, herr := t.hello(Host)
 		return t.secure(c, err, h, herr)
 	},
-	"control-http": web(func(t *try) []string { return []string{t.request(Host)} }),
-	"control-cidr": func(t *try) (string, error) { c, err := t.open("", t.CIDR, OpenPort); return say(c, err, t.Sign) },
-	"control-name": func(t *try) (string, error) { return t.ask(question(t.Sign+"."+Wild, typeA, 1)) },
+	"control-retry": again(unchanged),
+	"control-http":  web(func(t *try) []string { return []string{t.request(Host)} }),
+	"control-cidr":  func(t *try) (string, error) { c, err := t.open("", t.CIDR, OpenPort); return say(c, err, t.Sign) },
+	"control-name":  func(t *try) (string, error) { return t.ask(question(t.Sign+"."+Wild, typeA, 1)) },
 	"control-wild": func(t *try) (string, error) {
 		name := "any." + Wild
 		if t.Proxy == "" {

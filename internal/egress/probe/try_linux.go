@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -117,20 +118,55 @@ func captureHello(ctx context.Context, cfg *tls.Config) (string, error) {
 	return string(head[:]) + string(body), err
 }
 
-// extend adds an extension to a ClientHello of one record.
-func extend(hello string, kind uint16, data []byte) string {
-	h := []byte(hello)
-	ext := binary.BigEndian.AppendUint16(nil, kind)
-	ext = append(binary.BigEndian.AppendUint16(ext, uint16(len(data))), data...)
+// extensionsAt is where the extensions of a ClientHello of one record begin,
+// with their length.
+func extensionsAt(h []byte) int {
 	at := 9 + 2 + 32 // record, handshake, version, random
 	at += 1 + int(h[at])
 	at += 2 + int(binary.BigEndian.Uint16(h[at:]))
-	at += 1 + int(h[at])
-	grow := func(b []byte, by int) { binary.BigEndian.PutUint16(b, binary.BigEndian.Uint16(b)+uint16(by)) }
-	grow(h[3:], len(ext))
-	grow(h[7:], len(ext))
-	grow(h[at:], len(ext))
-	return string(append(h, ext...))
+	return at + 1 + int(h[at])
+}
+
+// extension is one of a ClientHello.
+func extension(kind uint16, data []byte) []byte {
+	ext := binary.BigEndian.AppendUint16(nil, kind)
+	return append(binary.BigEndian.AppendUint16(ext, uint16(len(data))), data...)
+}
+
+// extended is a ClientHello of one record with other extensions.
+func extended(h, exts []byte) string {
+	at := extensionsAt(h)
+	out := append(binary.BigEndian.AppendUint16(bytes.Clone(h[:at]), uint16(len(exts))), exts...)
+	binary.BigEndian.PutUint16(out[3:], uint16(len(out)-5))
+	binary.BigEndian.PutUint16(out[7:], uint16(len(out)-9))
+	return string(out)
+}
+
+// extend adds an extension to a ClientHello of one record.
+func extend(hello string, kind uint16, data []byte) string {
+	h := []byte(hello)
+	return extended(h, append(bytes.Clone(h[extensionsAt(h)+2:]), extension(kind, data)...))
+}
+
+// changed has other data in extensions of a ClientHello of one record.
+func changed(hello string, data map[uint16][]byte) string {
+	h := []byte(hello)
+	var out []byte
+	for exts := h[extensionsAt(h)+2:]; len(exts) > 0; {
+		kind, end := binary.BigEndian.Uint16(exts), 4+int(binary.BigEndian.Uint16(exts[2:]))
+		is, ok := data[kind]
+		if !ok {
+			is = exts[4:end]
+		}
+		out, exts = append(out, extension(kind, is)...), exts[end:]
+	}
+	return extended(h, out)
+}
+
+// naming is the extension server_name.
+func naming(name string) []byte {
+	d := binary.BigEndian.AppendUint16(nil, uint16(len(name)+3))
+	return append(binary.BigEndian.AppendUint16(append(d, 0), uint16(len(name))), name...)
 }
 
 // secure says a ClientHello and waits for what the server says.

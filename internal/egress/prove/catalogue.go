@@ -38,9 +38,9 @@ func Controls(m Mode) []string {
 	switch m {
 	case Deny:
 	case Transparent:
-		return []string{"control-name", "control-tls", "control-http", "control-cidr", "control-wild"}
+		return []string{"control-name", "control-tls", "control-retry", "control-http", "control-cidr", "control-wild"}
 	case Proxy:
-		return []string{"control-tls", "control-http", "control-cidr", "control-wild"}
+		return []string{"control-tls", "control-retry", "control-http", "control-cidr", "control-wild"}
 	}
 	return nil
 }
@@ -188,6 +188,7 @@ func Catalogue() []Attempt {
 		"sni-twice", "a ClientHello with two names",
 		"sni-below-host", "TLS for a name below the allowed one",
 		"sni-longer", "TLS for a name that begins like the allowed one",
+		"sni-retry", "a second ClientHello, which the server asks for, that names another",
 		"host-no-protocol", "neither TLS nor HTTP to an allowed host",
 		"host-ssh-on-https", "SSH on the port for HTTPS of an allowed host",
 	)

@@ -34,6 +34,7 @@ var (
 		{gateway + "head.go", `case "close", "keep-alive", "te", "proxy-connection":`, `case "close", "keep-alive", "te", "proxy-connection", "http2-settings":`},
 		{gateway + "head.go", "			case \"upgrade\":\n				return refuse(egress.Upgrade, \"\")\n", "			case \"upgrade\":\n"},
 	}
+	anyAgain  = edit{gateway + "handshake.go", "if hello.ServerName != h.name {", "if false {"}
 	anyHidden = edit{gateway + "hello.go", "case covered:", "case false:"}
 	noName    = edit{gateway + "hello.go", "		return \"\", refuse(egress.NoServerName, \"\")\n	}", "	}"}
 	twice     = edit{gateway + "hello.go", "if seen[kind] {", "if false {"}
@@ -42,6 +43,7 @@ var (
 // gateways are mutants of the gateway, the finest first.
 var gateways = []mutant{
 	{lacks: "each request's host", edits: []edit{anyLater}},
+	{lacks: "each ClientHello's host", edits: []edit{anyAgain}},
 	{lacks: "one host field", edits: []edit{anyHosts}},
 	{lacks: "no upgrades", edits: upgrades},
 	{lacks: "no hidden names", edits: []edit{anyHidden}},
@@ -77,6 +79,7 @@ var (
 // proxies are mutants of the proxy, the finest first.
 var proxies = []mutant{
 	{lacks: "each request's host", edits: []edit{anyLater}},
+	{lacks: "each ClientHello's host", edits: []edit{anyAgain}},
 	{lacks: "one host field", edits: []edit{anyHosts}},
 	{lacks: "no upgrades", edits: upgrades},
 	{lacks: "no hidden names", edits: []edit{anyHidden}},
