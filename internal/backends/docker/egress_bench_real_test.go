@@ -128,7 +128,7 @@ func BenchmarkEgress(b *testing.B) {
 			}
 			for b.Loop() {
 				var open, straight, routed []float64
-				for range 9 { // some are of half the speed, whatever the way
+				for range 15 { // some are of half the speed, whatever the way
 					open = append(open, plainly(b, plain, w, image, "transfer", worldAllowed, "80", "x.example", size)...)
 					straight = append(straight, inside(b, sb, "transfer", worldCIDR, "80", "x.example", size)...)
 					routed = append(routed, inside(b, sb, "transfer", "", "80", "allowed.example", size)...)
