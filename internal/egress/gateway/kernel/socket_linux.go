@@ -12,18 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listener makes sockets on addresses that the gateway has not taken yet.
+// Listener makes sockets on addresses that the gateway has not taken yet, for a
+// sandbox that is on the same machine: what they accept sends as fast as it is
+// taken. A host may have chosen a congestion control that measures and paces
+// (bbr), which suits the internet, and on a link that is memory halves what goes
+// through a relay. reno is in every kernel.
 func Listener() net.ListenConfig {
-	return net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+	return net.ListenConfig{Control: func(network, _ string, c syscall.RawConn) error {
 		var err error
-		if cerr := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_FREEBIND, 1) }); cerr != nil {
-			return cerr
-		}
-		return err
+		cerr := c.Control(func(fd uintptr) {
+			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_FREEBIND, 1)
+			if err == nil && network == "tcp4" {
+				err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno")
+			}
+		})
+		return errors.Join(cerr, err)
 	}}
 }
 
-// Listen listens for TCP, from a sandbox that is on the same machine.
+// Listen listens for TCP.
 func Listen(ctx context.Context, addr netip.AddrPort) (*net.TCPListener, error) {
 	lc := Listener()
 	l, err := lc.Listen(ctx, "tcp4", addr.String())
@@ -34,28 +41,7 @@ func Listen(ctx context.Context, addr netip.AddrPort) (*net.TCPListener, error) 
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("a listener of type %T", l), l.Close())
 	}
-	if err := unpaced(tcp); err != nil {
-		return nil, errors.Join(err, tcp.Close())
-	}
 	return tcp, nil
-}
-
-// unpaced has what a listener accepts send as fast as it is taken. A host may
-// have chosen a congestion control that measures and paces (bbr), which suits
-// the internet, and on a link that is memory halves what goes through a relay.
-// reno is in every kernel.
-func unpaced(l *net.TCPListener) error {
-	raw, err := l.SyscallConn()
-	if err != nil {
-		return err
-	}
-	if cerr := raw.Control(func(fd uintptr) { err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno") }); cerr != nil {
-		return cerr
-	}
-	if err != nil {
-		return fmt.Errorf("set the congestion control: %w", err)
-	}
-	return nil
 }
 
 // Meant is where a connection was meant to go before the packet filter turned
