@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -25,7 +24,7 @@ func (d metadata) at(keys ...string) string {
 	line := d.block.Location.Row
 	if n := d.read(); n != nil {
 		for _, k := range keys {
-			value, at := child(n, k)
+			value, at := member(n, k)
 			if value == nil {
 				break
 			}
@@ -39,7 +38,7 @@ func (d metadata) at(keys ...string) string {
 func (d metadata) mistake(err error) error {
 	custom := &yaml.Node{Line: d.block.Location.Row}
 	if n := d.read(); n != nil {
-		if value := member(n, "custom"); value != nil {
+		if value, _ := member(n, "custom"); value != nil {
 			custom = value
 		}
 	}
@@ -58,26 +57,10 @@ func (d metadata) read() *yaml.Node {
 		}
 	}
 	doc, err := readYAML([]byte(text))
-	if err != nil || len(doc.Content) != 1 {
+	if err != nil {
 		return nil
 	}
-	return doc.Content[0]
-}
-
-// child is what n has under a key, or a list at an index, and the line where
-// that begins; nil = nothing.
-func child(n *yaml.Node, key string) (*yaml.Node, int) {
-	if n.Kind == yaml.MappingNode {
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == key {
-				return n.Content[i+1], n.Content[i].Line
-			}
-		}
-	}
-	if i, err := strconv.Atoi(key); err == nil && n.Kind == yaml.SequenceNode && i >= 0 && i < len(n.Content) {
-		return n.Content[i], n.Content[i].Line
-	}
-	return nil, 0
+	return doc
 }
 
 func place(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }

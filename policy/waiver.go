@@ -105,7 +105,7 @@ func readWaivers(raw []byte) (out []Waiver, lines []int, err error) {
 	if err := into(doc, &file); err != nil {
 		return nil, nil, err
 	}
-	all := member(doc, "waivers")
+	all, _ := member(doc, "waivers")
 	for all != nil && all.Kind == yaml.AliasNode {
 		all = all.Alias
 	}

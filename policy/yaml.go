@@ -9,6 +9,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -113,20 +114,23 @@ func keyNode(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// member is the value of a key of a document or a mapping; nil = none.
-func member(n *yaml.Node, name string) *yaml.Node {
+// member is what a document, a mapping or a list has under a key or at an
+// index, and the line where that begins; nil = nothing.
+func member(n *yaml.Node, key string) (*yaml.Node, int) {
 	if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
 		n = n.Content[0]
 	}
-	if n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
-			return n.Content[i+1]
+	if n.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == key {
+				return n.Content[i+1], n.Content[i].Line
+			}
 		}
 	}
-	return nil
+	if i, err := strconv.Atoi(key); err == nil && n.Kind == yaml.SequenceNode && i >= 0 && i < len(n.Content) {
+		return n.Content[i], n.Content[i].Line
+	}
+	return nil, 0
 }
 
 func datesAreTexts(n *yaml.Node) {
