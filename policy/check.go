@@ -85,7 +85,7 @@ func refOf(dotted string) ast.Ref {
 // answers must be sets, which are empty and never undefined when nothing is
 // wrong, and everything in the package must lead to one, since "deny_all" or
 // "dney" would otherwise never be asked.
-func checkAnswers(rs *ruleset, says metadata, r *rule) error {
+func checkAnswers(rs *ruleset, says *metadata, r *rule) error {
 	m := says.module
 	var errs []error
 	used := map[*ast.Rule]bool{}

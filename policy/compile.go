@@ -123,7 +123,7 @@ func compile(set string, sources map[string]string) (*ruleset, error) {
 	}
 	rs := &ruleset{name: set, sources: sources, compiler: c}
 	annotations := c.GetAnnotationSet()
-	says := map[*rule]metadata{}
+	says := map[*rule]*metadata{}
 	var errs []error
 	for _, file := range slices.Sorted(maps.Keys(c.Modules)) {
 		m := c.Modules[file]
@@ -131,7 +131,7 @@ func compile(set string, sources map[string]string) (*ruleset, error) {
 			errs = append(errs, checkRefs(rs, m, nil))
 			continue
 		}
-		at := metadata{m, annotations.GetPackageScope(m.Package)}
+		at := &metadata{module: m, block: annotations.GetPackageScope(m.Package)}
 		r, err := newRule(set, at)
 		if err != nil {
 			errs = append(errs, err)

@@ -74,6 +74,16 @@ func TestTheLineIsThatOfTheFileWhereMETADATADoesNotBeginIt(t *testing.T) {
 	}
 }
 
+// It is read once: with a reading for each this does not end.
+func TestManyMistakesInMETADATAAreToldInTheTimeOfOne(t *testing.T) {
+	good := customRule("ACME-001", "custom.acme.teams", teamRule)
+	text := strings.Replace(good, "#   sources:\n", "#   sources:\n"+strings.Repeat("#     - {}\n", 4000), 1)
+	_, err := Load(t.Context(), Options{Sources: []Source{source(t, map[string]string{"rule.rego": text})}})
+	if err == nil || strings.Count(err.Error(), "needs a document and a section") != 4000 {
+		t.Errorf("got %.200v", err)
+	}
+}
+
 func TestAnIdThatIsTakenIsToldWithBothPlaces(t *testing.T) {
 	_, err := Load(t.Context(), Options{Sources: []Source{source(t, map[string]string{
 		"a.rego": customRule("ACME-001", "custom.acme.teams", teamRule),

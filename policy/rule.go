@@ -62,7 +62,7 @@ var (
 
 // newRule reads a package's METADATA. All of it must be there: a finding that
 // cannot be explained is not worth having. Errors name the file and the line.
-func newRule(set string, says metadata) (*rule, error) {
+func newRule(set string, says *metadata) (*rule, error) {
 	m, a := says.module, says.block
 	if a == nil || a.Custom["id"] == nil {
 		return nil, fmt.Errorf("%s: package %s has no METADATA with a custom.id; helpers belong below %s.lib", says.at("custom"), m.Package.Path, setRoot(set))
