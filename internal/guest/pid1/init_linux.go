@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,6 +54,7 @@ func run(boot wire.Boot) error {
 	// Also on one core: a workload can hold up the start of a program, for
 	// which Go keeps one of these occupied. More would be woken for nothing.
 	runtime.GOMAXPROCS(2)
+	debug.SetMemoryLimit(memoryLimit)
 	g := &guest{boot: boot, moved: make(chan struct{}, 1), running: map[*execution]struct{}{}}
 	g.live(boot.Lifetime)
 	g.marks.Store(markBase)

@@ -23,8 +23,14 @@ const (
 
 // muxWindow is what a stream may hold here before it is read, so that the
 // engine and its shim have something to carry while the host waits to hear that
-// it was: a third of it, the multiplexer's own, lets them run dry.
-const muxWindow = 768 << 10
+// it was: half of it, the multiplexer's own, lets them run dry.
+const muxWindow = 512 << 10
+
+// memoryLimit is what PID 1 has when every connection's window is full, each at
+// most doubled by how a buffer grows, and the buffers beside them: what was
+// outgrown on the way is collected then rather than kept, as the sandbox's
+// memory cap counts it.
+const memoryLimit = wire.MaxTunnels*(2*muxWindow+64<<10) + 8<<20
 
 // session is one connection from the host: the owner's, or a bridge's.
 type session struct {
