@@ -16,7 +16,7 @@ import (
 )
 
 // A doctor's question to a hung engine must end.
-const examineTimeout = 15 * time.Second
+const examineTimeout = 30 * time.Second
 
 type examination struct {
 	Name   string `json:"name"`
@@ -29,7 +29,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what would keep sandboxes from being made here",
-		Long:  "Look at the policy, at Terraform and at the backend, in the order in which to repair. Nothing is changed.\nExits with 1 when something is wrong.",
+		Long:  "Look at the policy, at Terraform and at the backend, in the order in which to repair. Nothing is changed:\nthe helper that looks at the network of a Docker engine's host is removed at once.\nExits with 1 when something is wrong.",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
 	}

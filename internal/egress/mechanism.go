@@ -34,7 +34,7 @@ func Mechanisms(n driver.Network) ([]driver.Mechanism, error) {
 		}
 		if n.Mode == driver.Transparent && r.Prefix.IsValid() && r.Prefix.Addr().Is6() {
 			errs = append(errs, driver.Unsupported(at+".cidr", fmt.Sprintf("%s is IPv6, which a transparent gateway has none of", r.Prefix),
-				`use an IPv4 CIDR or a host, or set mode to "proxy"`))
+				`use an IPv4 CIDR or a host; or, for a sandbox that is not detached, as Terraform's are, set mode to "proxy"`))
 		}
 		out = append(out, mechanism(r, n.Mode))
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/moby/moby/client"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/boot"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/pin"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -15,7 +17,8 @@ import (
 var _ driver.Examiner = (*Backend)(nil)
 
 // Examine looks for whatever would keep sandboxes from being made on the
-// engine, in the order in which to repair. It changes nothing there.
+// engine, in the order in which to repair. It leaves nothing there: the helper
+// that looks at the host's network is removed at once.
 func (b *Backend) Examine(ctx context.Context) []driver.Finding {
 	cli, err := b.connect(ctx)
 	if err != nil {
@@ -46,6 +49,7 @@ func (b *Backend) Examine(ctx context.Context) []driver.Finding {
 		out = append(out, broken("gateway image", fail(ctx, "doctor", "", err)))
 	} else {
 		out = append(out, driver.Finding{Name: "gateway image", OK: true, Detail: image + ", compared with its digest at each first use"})
+		out = append(out, transparent(b.survey(ctx, cli, image, h.skew)))
 	}
 	if image, err := b.keeperImage(ctx, cli); err != nil {
 		out = append(out, broken("keeper image", fail(ctx, "doctor", "", err)))
@@ -60,6 +64,29 @@ func (b *Backend) Examine(ctx context.Context) []driver.Finding {
 		}
 	}
 	return append(out, examineLeftovers(ctx, cli)...)
+}
+
+// survey looks at the host as a creation with an allowlist does, by the same
+// helper. Should nobody be left to remove that, a sweep finds it.
+func (b *Backend) survey(ctx context.Context, cli *client.Client, image string, skew time.Duration) (boot.Host, error) {
+	o := order{spec: driver.Spec{Token: "doctor"}, created: time.Now().Add(skew)}
+	o.expires = o.created.Add(lookLimit + startMargin)
+	o.startBy = o.expires
+	h, err := b.look(ctx, cli, o, &way{set: nonce(), image: image})
+	return h, fail(ctx, "doctor", "", err)
+}
+
+// transparent is what a look at the host says of mode transparent, the default
+// of every allowlist. Whoever asks may make detached sandboxes.
+func transparent(h boot.Host, err error) driver.Finding {
+	const name = "mode transparent"
+	if err == nil {
+		err = refuseLax(h, true)
+	}
+	if err != nil {
+		return broken(name, err)
+	}
+	return driver.Finding{Name: name, OK: true, Detail: "the engine's host takes in nothing that a sandbox sends past its gateway (rp_filter)"}
 }
 
 // examinePin tells whether programs of this user that were built from source,

@@ -1,10 +1,12 @@
 package docker
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress/gateway/boot"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -52,6 +54,27 @@ func TestExamineSaysWhenNobodyAnswers(t *testing.T) {
 	got := b.Examine(limited(t, 10*time.Second))
 	if len(got) != 1 || got[0].OK || !strings.Contains(got[0].Detail, "/nowhere/docker.sock") || got[0].Hint == "" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestExamineTellsWhetherAllowlistsCanBeEnforced(t *testing.T) {
+	if f := transparent(boot.Host{}, nil); !f.OK || f.Detail == "" || f.Hint != "" {
+		t.Errorf("%+v", f)
+	}
+	if f := transparent(boot.Host{Lax: true}, nil); f.OK || !strings.Contains(f.Detail, "rp_filter") || !strings.Contains(f.Hint, "sysctl -w net.ipv4.conf.all.rp_filter=2") || strings.Contains(f.Hint, "proxy") {
+		t.Errorf("%+v", f)
+	}
+	if f := transparent(boot.Host{}, errors.New("no host")); f.OK || f.Hint == "" || f.Detail != "no host" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestModeProxyIsAdvisedOnlyWhereItCanWork(t *testing.T) {
+	for _, detached := range []bool{false, true} {
+		p := driver.Problems(refuseLax(boot.Host{Lax: true}, detached))
+		if len(p) != 1 || strings.Contains(p[0].Hint, "proxy") == detached {
+			t.Errorf("detached %v: %+v", detached, p)
+		}
 	}
 }
 

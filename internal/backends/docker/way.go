@@ -78,8 +78,8 @@ func (b *Backend) buildWay(ctx context.Context, cli *client.Client, o order, w *
 	if err != nil {
 		return slow(err)
 	}
-	if around.host.Lax {
-		return slow(errLax)
+	if err := refuseLax(around.host, o.spec.Detached); err != nil {
+		return slow(err)
 	}
 	w.ipv6 = around.host.IPv6
 	w.cfg = boot.Config{Rules: o.spec.Network.Egress, Protect: around.protect, Upstream: b.upstream(around.host), UID: newUID(), Owned: !o.spec.Detached,
@@ -257,8 +257,17 @@ func (b *Backend) createNetwork(ctx context.Context, cli *client.Client, n netwo
 	}
 }
 
-// errLax refuses a host whose own programs a sandbox could send to: on the
+// refuseLax refuses a host whose own programs a sandbox could send to: on the
 // bridge, where the host has no address, it would still take in what is sent to
-// everybody.
-var errLax = &driver.Error{Code: driver.CodeUnsupported, Field: "network.mode", Hint: `on the engine's host: sysctl -w net.ipv4.conf.all.rp_filter=2, and the same in /etc/sysctl.d; or set mode to "proxy"`,
-	Err: errors.New("the engine's host takes in what a sandbox sends to everybody on its network, since net.ipv4.conf.all.rp_filter and …default.rp_filter are 0")}
+// everybody. Mode proxy needs no bridge, and an owner.
+func refuseLax(h boot.Host, detached bool) error {
+	if !h.Lax {
+		return nil
+	}
+	fix := "on the engine's host: sysctl -w net.ipv4.conf.all.rp_filter=2, and the same in /etc/sysctl.d"
+	if !detached {
+		fix += `; or set mode to "proxy"`
+	}
+	return &driver.Error{Code: driver.CodeUnsupported, Field: "network.mode", Hint: fix,
+		Err: errors.New("the engine's host takes in what a sandbox sends to everybody on its network, since net.ipv4.conf.all.rp_filter and …default.rp_filter are 0")}
+}
