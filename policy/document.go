@@ -107,6 +107,9 @@ func complete(r Resource, unknown []path) (Resource, error) {
 	r.Env = named(r.Env, "env", unknown)
 	r.BuildArgs = named(r.BuildArgs, "build_args", unknown)
 	r.Files = named(r.Files, "files", unknown)
+	if err := driver.CheckCount(path{"network", "egress"}.String(), len(r.Network.Egress)); err != nil {
+		return r, err
+	}
 	var errs []error
 	egress := make([]Egress, len(r.Network.Egress))
 	for i, e := range r.Network.Egress {

@@ -15,7 +15,8 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
-// maxAllowlist is how large a file of rules may be: 10,000 of the longest.
+// maxAllowlist is how large a file of rules may be: driver.MaxRules, each of
+// the longest host and a few words.
 const maxAllowlist = 16 << 20
 
 // allowlist is a file of rules: those that can be read, with where they stand,
@@ -44,6 +45,14 @@ func (a *app) readAllowlist(name string) (allowlist, error) {
 		defer f.Close()
 		in, from = f, name
 	}
+	l, err := parseAllowlist(in, from)
+	if err == nil {
+		err = driver.CheckCount("file", l.all)
+	}
+	return l, err
+}
+
+func parseAllowlist(in io.Reader, from string) (allowlist, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxAllowlist+1))
 	if err != nil {
 		return allowlist{}, err
@@ -107,19 +116,14 @@ func jsonAllowlist(from string, text []byte) (allowlist, error) {
 		err = strict(text, &rules)
 	} else {
 		var d struct { // what a network policy and its canonical form have
-			Egress *[]jsonRule     `json:"egress"`
+			Egress []jsonRule      `json:"egress"` // null and absent are empty, as in a plan
 			Name   string          `json:"name"`
 			Expose []int64         `json:"expose"`
 			Mode   string          `json:"mode"`
 			Learn  json.RawMessage `json:"learn"`
 		}
-		if err = strict(text, &d); err == nil && d.Egress == nil {
-			err = errors.New(`there is no "egress"`)
-		}
-		if d.Egress != nil {
-			rules = *d.Egress
-		}
-		l.name, mode, expose = d.Name, d.Mode, d.Expose
+		err = strict(text, &d)
+		rules, l.name, mode, expose = d.Egress, d.Name, d.Mode, d.Expose
 	}
 	if err != nil {
 		return allowlist{}, driver.Invalid("file", fmt.Sprintf("%s: %v", from, err), `write {"egress":[{"host":"example.com","ports":[443]}]}`)

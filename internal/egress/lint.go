@@ -23,11 +23,12 @@ const (
 	KindShadowed      Kind = "shadowed"      // a wider rule says it all
 	KindNever         Kind = "never"         // nothing can match it
 	KindResolver      Kind = "resolver"      // it reaches name servers past our own
+	KindTooMany       Kind = "too-many"      // the list has more than driver.MaxRules
 )
 
 // Finding is something about one rule that its reviewer should know.
 type Finding struct {
-	Rule  int // index in what was linted
+	Rule  int // index in what was linted; -1 for the list as a whole
 	Kind  Kind
 	Deny  bool   // the list cannot or should not be used as it is
 	Field string // "host", "cidr", "ports", or "" for the whole rule
@@ -40,9 +41,13 @@ type Finding struct {
 const narrow4, narrow6 = 20, 48
 
 // Lint judges rules as they were written, for a mode. Findings come in the
-// order of the rules; of a malformed rule only that is told.
+// order of the rules; of a malformed rule only that is told, and so it is of a
+// list that is too long.
 func Lint(rules []driver.Rule, mode driver.Mode) []Finding {
-	l := linter{mode: mode, ports: map[string][]uint16{}}
+	for _, p := range driver.Problems(driver.CheckCount("network.egress", len(rules))) {
+		return []Finding{{-1, KindTooMany, true, "", p.Err.Error(), p.Hint}}
+	}
+	l := linter{mode: mode, ports: map[string]map[uint16]bool{}}
 	var good []driver.Rule
 	var at []int
 	for i, r := range rules {
@@ -72,7 +77,7 @@ func fieldOf(e *driver.Error) string {
 type linter struct {
 	mode  driver.Mode
 	all   *Policy
-	ports map[string][]uint16 // of the rules so far, by target
+	ports map[string]map[uint16]bool // of the rules so far, by target
 	found []Finding
 }
 
@@ -156,10 +161,17 @@ func narrowest(p netip.Prefix) int {
 // said tells whether other rules say all that a rule says.
 func (l *linter) said(i int, c driver.Rule) {
 	target := c.Target()
-	if ports, ok := l.ports[target]; ok && within(c.Ports, ports) {
+	before, ok := l.ports[target]
+	if !ok {
+		before = map[uint16]bool{}
+		l.ports[target] = before
+	}
+	if ok && !slices.ContainsFunc(c.Ports, func(port uint16) bool { return !before[port] }) {
 		l.add(Finding{i, KindDuplicate, false, "", fmt.Sprintf("an earlier rule has the same target, %s, and all its ports", target), "remove one of them"})
 	}
-	l.ports[target] = append(l.ports[target], c.Ports...)
+	for _, port := range c.Ports {
+		before[port] = true
+	}
 	if by := l.all.shadow(c); by >= 0 {
 		l.add(Finding{i, KindShadowed, false, "", fmt.Sprintf("%s allows all of it", l.all.rules[by]), "remove this one, or narrow the other"})
 	}
@@ -169,7 +181,7 @@ func (l *linter) said(i int, c driver.Rule) {
 func (p *Policy) shadow(c driver.Rule) int {
 	if c.Host != "" {
 		for _, rest, ok := strings.Cut(strings.TrimPrefix(c.Host, "*."), "."); ok; _, rest, ok = strings.Cut(rest, ".") {
-			if i, found := p.below[rest]; found && within(c.Ports, p.rules[i].Ports) {
+			if i, found := p.below[rest]; found && p.covers(i, c.Ports) {
 				return i
 			}
 		}
@@ -178,7 +190,7 @@ func (p *Policy) shadow(c driver.Rule) int {
 	by, protected := p.protectedBy(c.Prefix.Addr())
 	for n := p.innermost(c.Prefix.Addr()); n >= 0; n = p.nodes[n].parent {
 		at := p.nodes[n]
-		if at.prefix.Bits() >= c.Prefix.Bits() || !at.prefix.Contains(c.Prefix.Addr()) || !within(c.Ports, p.rules[at.rule].Ports) {
+		if at.prefix.Bits() >= c.Prefix.Bits() || !at.prefix.Contains(c.Prefix.Addr()) || !p.covers(at.rule, c.Ports) {
 			continue
 		}
 		if protected && names(c.Prefix, by.Prefix) && !names(at.prefix, by.Prefix) {
@@ -189,11 +201,7 @@ func (p *Policy) shadow(c driver.Rule) int {
 	return -1
 }
 
-func within(ports, all []uint16) bool {
-	for _, p := range ports {
-		if !slices.Contains(all, p) {
-			return false
-		}
-	}
-	return true
+// covers reports whether a rule has all of the ports.
+func (p *Policy) covers(rule int, ports []uint16) bool {
+	return !slices.ContainsFunc(ports, func(port uint16) bool { return !has(p.rules[rule].Ports, port) })
 }

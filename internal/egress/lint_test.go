@@ -148,3 +148,20 @@ func FuzzLint(f *testing.F) {
 		}
 	})
 }
+
+// A list that is too long is told as such, not rule by rule; one that is not
+// is judged, though every port of a target has a rule of its own.
+func TestLintHasABound(t *testing.T) {
+	t.Parallel()
+	list := make([]driver.Rule, driver.MaxRules+1)
+	for i := range list {
+		list[i] = driver.Rule{Host: "a.example.com", Ports: []uint16{uint16(10_000 + i)}}
+	}
+	if got := egress.Lint(list[1:], driver.Proxy); slices.ContainsFunc(got, func(f egress.Finding) bool { return f.Kind != egress.KindUnenforceable }) {
+		t.Errorf("got %v", got)
+	}
+	got := egress.Lint(list, driver.Proxy)
+	if len(got) != 1 || got[0].Kind != egress.KindTooMany || got[0].Rule != -1 || !got[0].Deny || !strings.Contains(got[0].Text, "50001 rules") || got[0].Fix == "" {
+		t.Errorf("got %v", got)
+	}
+}

@@ -149,6 +149,10 @@ func (r *reader) network(n node) driver.Network {
 	if !r.note("network.egress", egress) {
 		return out
 	}
+	if err := driver.CheckCount("network.egress", egress.len()); err != nil {
+		r.fail(err)
+		return out
+	}
 	for i := range egress.len() {
 		out.Egress = append(out.Egress, r.rule(fmt.Sprintf("network.egress[%d]", i), egress.at(i)))
 	}

@@ -3,6 +3,7 @@ package wish
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/idna"
 
@@ -25,6 +26,11 @@ func Host(field, host string) (string, error) {
 		}
 		return host, nil
 	}
+	for _, c := range host {
+		if invisible(c) {
+			return "", driver.Invalid(field, fmt.Sprintf("%+q contains the invisible character %U", host, c), "remove it")
+		}
+	}
 	a, err := labels.ToASCII(name)
 	if err != nil {
 		return "", driver.Invalid(field, fmt.Sprintf("%q is no domain name", host), `write it as an A-label, as "xn--bcher-kva.example"`)
@@ -33,6 +39,14 @@ func Host(field, host string) (string, error) {
 		a = "*." + a
 	}
 	return a, nil
+}
+
+// invisible are the characters that nobody sees who reads a name. IDNA leaves
+// most of them out, so that two names which look the same, and differ in
+// their bytes, would be one; joiners it keeps, where a script needs them.
+func invisible(c rune) bool {
+	const nonJoiner, joiner = 0x200c, 0x200d
+	return c != nonJoiner && c != joiner && unicode.In(c, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // hasALabel reports whether a label claims to be one.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -24,6 +25,35 @@ func TestHost(t *testing.T) {
 	for _, in := range []string{strings.Repeat("é", 600), "xn--é.example", "xn--example-.com", "xn--99999999999.example", "*.xn--a.example"} {
 		if got, err := Host("at", in); err == nil {
 			t.Errorf("Host(%.20q) = %q", in, got)
+		}
+	}
+}
+
+// No character is left out in silence: what a name shows is what it is (M03).
+func TestNoCharacterOfANameIsLeftOut(t *testing.T) {
+	t.Parallel()
+	invisible := 0
+	for c := rune(0x80); c <= unicode.MaxRune; c++ {
+		in := "ex" + string(c) + "ample.com"
+		ascii, err := labels.ToASCII(in)
+		if err != nil || ascii != "example.com" {
+			continue
+		}
+		invisible++
+		if got, err := Host("at", in); err == nil || !strings.Contains(err.Error(), "invisible") {
+			t.Errorf("%U: Host(%+q) = %q, %v", c, in, got, err)
+		}
+	}
+	if invisible < 20 { // IDNA's own are some 270
+		t.Errorf("IDNA leaves out %d characters", invisible)
+	}
+	// Where a script needs it, a joiner makes another name.
+	if got, err := Host("at", "نامه\u200cای.com"); err != nil || got != "xn--mgba3gch31f060k.com" {
+		t.Errorf("a joiner: %q, %v", got, err)
+	}
+	for _, in := range []string{"ex\u200cample.com", "\u200dexample.com"} {
+		if got, err := Host("at", in); err == nil {
+			t.Errorf("Host(%+q) = %q", in, got)
 		}
 	}
 }

@@ -82,13 +82,32 @@ func (r Rule) String() string {
 
 var defaultPorts = []uint16{80, 443}
 
+// MaxRules is how many rules a list may have, as they are written: to judge
+// them takes up to 13 KiB and 0.2 ms for each, of whoever asks.
+const MaxRules = 50_000
+
+// CheckCount refuses a list of more than MaxRules rules (code invalid), naming
+// its field and their number. Canonical does so itself; readers of lists that
+// others write ask it before they do anything for every rule.
+func CheckCount(field string, rules int) error {
+	if rules <= MaxRules {
+		return nil
+	}
+	return Invalid(field, fmt.Sprintf("%d rules are too many: a list has at most %d", rules, MaxRules),
+		"put wider rules in the place of many, as *.example.com or 203.0.113.0/24; or let several sandboxes do the work, each with the rules of its own part")
+}
+
 // Canonical is the one normaliser of rules: whatever compares rules or
 // requests compares what it returns. Hosts are lower case without the final
 // dot, prefixes are masked and IPv4-mapped ones unmapped, ports are explicit,
 // rules for one target are merged, and the result is sorted. Names are ASCII:
 // other scripts must come as A-labels ("xn--…"). All problems are joined, each
-// with its Field, as "network.egress[2].host"; codes: invalid.
+// with its Field, as "network.egress[2].host"; of a list beyond MaxRules that
+// is all that is said. Codes: invalid.
 func Canonical(rules []Rule) ([]Rule, error) {
+	if err := CheckCount("network.egress", len(rules)); err != nil {
+		return nil, err
+	}
 	var errs []error
 	merged := make(map[string]*Rule, len(rules))
 	whys := make(map[string][]string)
@@ -99,7 +118,7 @@ func Canonical(rules []Rule) ([]Rule, error) {
 			continue
 		}
 		target := c.Target()
-		if c.Why != "" && !slices.Contains(whys[target], c.Why) {
+		if c.Why != "" {
 			whys[target] = append(whys[target], c.Why)
 		}
 		m, ok := merged[target]
@@ -107,14 +126,14 @@ func Canonical(rules []Rule) ([]Rule, error) {
 			merged[target] = &c
 			continue
 		}
-		m.Ports = sortedPorts(append(m.Ports, c.Ports...))
+		m.Ports = append(m.Ports, c.Ports...)
 	}
 	if len(errs) > 0 {
 		return nil, Join(errs...)
 	}
 	out := make([]Rule, 0, len(merged))
 	for target, r := range merged {
-		r.Why = joinWhys(whys[target])
+		r.Ports, r.Why = sortedPorts(r.Ports), joinWhys(whys[target])
 		out = append(out, *r)
 	}
 	slices.SortFunc(out, func(a, b Rule) int {
@@ -128,7 +147,8 @@ func Canonical(rules []Rule) ([]Rule, error) {
 
 // joinWhys gives one text that does not depend on the order of the rules.
 func joinWhys(whys []string) string {
-	if len(whys) == 1 {
+	slices.Sort(whys)
+	if whys = slices.Compact(whys); len(whys) == 1 {
 		return whys[0]
 	}
 	parts := strings.Split(strings.Join(whys, "; "), "; ")

@@ -1,10 +1,12 @@
 package driver_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -16,105 +18,40 @@ import (
 )
 
 // TestEntries decides every entry that a person may write into an allowlist:
-// in which canonical form it is accepted, or with which fix it is refused.
+// in which canonical form it is accepted, or with which fix it is refused. The
+// released command and Terraform read the same file, in whose "doors" stands
+// what they answer otherwise: they know names in other scripts.
 func TestEntries(t *testing.T) {
-	for _, c := range []struct {
-		name, in string
-		want     string // canonical; "" = refused
-		problem  string // in the error
-		fix      string // in the hint
-	}{
-		{name: "a host", in: "example.com", want: "example.com:80,443"},
-		{name: "upper case is lowered", in: "EXAMPLE.com", want: "example.com:80,443"},
-		{name: "one final dot goes (M02)", in: "example.com.", want: "example.com:80,443"},
-		{name: "two final dots do not", in: "example.com..", problem: "empty label"},
-		{name: "a dot alone", in: ".", problem: "empty label"},
-		{name: "two dots", in: "..", problem: "begins with a dot"},
-		{name: "white space is not trimmed away", in: " example.com ", problem: "white space", fix: "remove"},
-		{name: "a wildcard stands for subdomains (M07)", in: "*.example.com", want: "*.example.com:80,443"},
-		{name: "a wildcard with a port", in: "*.EXAMPLE.com.:8443", want: "*.example.com:8443"},
-		{name: "a wildcard inside a label", in: "*example.com", problem: "wildcard", fix: "subdomains"},
-		{name: "a wildcard after another", in: "*.*.example.com", problem: "wildcard"},
-		{name: "a wildcard in the middle", in: "api.*.example.com", problem: "wildcard"},
-		{name: "a wildcard for everything (M04)", in: "*", problem: "wildcard", fix: "no wildcard for everything"},
-		{name: "a wildcard without a name", in: "*.", problem: "wildcard"},
-		{name: "a top-level domain's subdomains are for the policy to judge", in: "*.com", want: "*.com:80,443"},
-		{name: "a leading dot (M07)", in: ".example.com", problem: "begins with a dot", fix: `"*.example.com"`},
-		{name: "a U-label (M01)", in: "bücher.example", problem: "not ASCII", fix: "xn--bcher-kva.example"},
-		{name: "its A-label (M01)", in: "xn--bcher-kva.example", want: "xn--bcher-kva.example:80,443"},
-		{name: "an A-label prefix alone", in: "xn--.example", problem: "'-'"},
-		{name: "an A-label prefix as a whole name", in: "xn--", problem: "'-'"},
-		{name: "a zero-width space (M03)", in: "ex\u200bample.com", problem: "not ASCII"},
-		{name: "a byte order mark (M03)", in: "\ufeffexample.com", problem: "not ASCII"},
-		{name: "an ideographic full stop (M03)", in: "example\u3002com", problem: "not ASCII"},
-		{name: "a soft hyphen (M03)", in: "exam\u00adple.com", problem: "not ASCII"},
-		{name: "a NUL (M03)", in: "example.com\x00.evil.example", problem: "control character"},
-		{name: "a line break (M03)", in: "example.com\r\nevil.example", problem: "control character"},
-		{name: "a blank", in: "exa mple.com", problem: "white space"},
-		{name: "a percent escape", in: "example%2ecom", problem: `'%'`},
-		{name: "a port (M28)", in: "example.com:443", want: "example.com:443"},
-		{name: "port 0", in: "example.com:0", problem: `port "0"`, fix: "between 1 and 65535"},
-		{name: "port 70000", in: "example.com:70000", problem: `port "70000"`, fix: "between 1 and 65535"},
-		{name: "a signed port", in: "example.com:+443", problem: `port "+443"`},
-		{name: "an empty port", in: "example.com:", problem: `port ""`},
-		{name: "a named port", in: "example.com:https", problem: `port "https"`},
-		{name: "two ports", in: "example.com:443:80", problem: "has a port"},
-		{name: "a URL", in: "https://example.com/path", problem: "not a host name", fix: "without scheme"},
-		{name: "a path", in: "example.com/path", problem: "CIDR", fix: "address"},
-		{name: "a user", in: "user@example.com", problem: "not a host name", fix: "user"},
-		{name: "a single label", in: "localhost", problem: "single label", fix: "full name"},
-		{name: "an IPv4 address", in: "127.0.0.1", want: "127.0.0.1/32:80,443"},
-		{name: "an IPv4 address with a port", in: "203.0.113.7:22", want: "203.0.113.7/32:22"},
-		{name: "a short form of an address", in: "127.1", problem: "looks like an address", fix: "CIDR"},
-		{name: "an address as one number", in: "2130706433", problem: "looks like an address", fix: "CIDR"},
-		{name: "an address in hexadecimal", in: "0x7f.0.0.1", problem: "looks like an address"},
-		{name: "an address in hexadecimal as one number", in: "0x7f000001", problem: "looks like an address"},
-		{name: "an address in octal", in: "0177.0.0.1", problem: "looks like an address"},
-		{name: "an address with a final dot", in: "127.0.0.1.", problem: "looks like an address"},
-		{name: "a wildcard over an address", in: "*.0.0.1", problem: "looks like an address"},
-		{name: "an IPv6 address", in: "::1", want: "[::1/128]:80,443"},
-		{name: "an IPv6 address with a port", in: "[::1]:443", want: "[::1/128]:443"},
-		{name: "an IPv6 range with a port", in: "[2001:DB8::/32]:443", want: "[2001:db8::/32]:443"},
-		{name: "an IPv4-mapped address", in: "::ffff:10.0.0.5", want: "10.0.0.5/32:80,443"},
-		{name: "an IPv4-mapped range", in: "::ffff:10.0.0.0/104", want: "10.0.0.0/8:80,443"},
-		{name: "more than the IPv4-mapped addresses", in: "::ffff:0:0/95", problem: "IPv4-mapped", fix: "two rules"},
-		{name: "an address with a zone", in: "fe80::1%eth0", problem: "zone", fix: "%"},
-		{name: "an open bracket", in: "[::1", problem: "bracket"},
-		{name: "text after a bracket", in: "[::1]x", problem: "bracket"},
-		{name: "brackets around a host", in: "[example.com]:443", problem: "brackets", fix: "remove the brackets"},
-		{name: "a range", in: "10.0.0.0/8", want: "10.0.0.0/8:80,443"},
-		{name: "a range with a port", in: "10.0.0.0/8:5432", want: "10.0.0.0/8:5432"},
-		{name: "a range with host bits is masked", in: "10.0.0.5/8", want: "10.0.0.0/8:80,443"},
-		{name: "everything in IPv4 is for the policy to judge", in: "0.0.0.0/0", want: "0.0.0.0/0:80,443"},
-		{name: "everything in IPv6 is for the policy to judge", in: "::/0", want: "[::/0]:80,443"},
-		{name: "a prefix length beyond the address", in: "10.0.0.0/33", problem: "not a CIDR", fix: "203.0.113.0/24"},
-		{name: "a netmask", in: "10.0.0.0/255.0.0.0", problem: "not a CIDR"},
-		{name: "a range with a zone", in: "fe80::%eth0/64", problem: "zone"},
-		{name: "nothing", in: "", problem: "empty label"},
-		{name: "a host of 253 characters", in: long(253), want: long(253) + ":80,443"},
-		{name: "a host of 254 characters", in: long(254), problem: "longer than 253"},
-		{name: "a label of 63 characters", in: strings.Repeat("a", 63) + ".example", want: strings.Repeat("a", 63) + ".example:80,443"},
-		{name: "a label of 64 characters", in: strings.Repeat("a", 64) + ".example", problem: "longer than 63"},
-		{name: "a service name", in: "_srv._tcp.example.com", problem: `'_'`},
-		{name: "a label with a hyphen at its end", in: "a-.example.com", problem: "'-'"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := canonicalEntry(c.in)
-			if c.want != "" {
-				if err != nil || got != c.want {
-					t.Fatalf("%q gives %q, %v; want %q", c.in, got, err, c.want)
+	raw, err := os.ReadFile("testdata/entries.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries []struct {
+		Name, In     string
+		Want         string // canonical; "" = refused
+		Problem, Fix string // in the error, and in its hint
+	}
+	if err := json.Unmarshal(raw, &entries); err != nil || len(entries) < 70 {
+		t.Fatalf("%d entries: %v", len(entries), err)
+	}
+	for _, c := range entries {
+		t.Run(c.Name, func(t *testing.T) {
+			got, err := canonicalEntry(c.In)
+			if c.Want != "" {
+				if err != nil || got != c.Want {
+					t.Fatalf("%q gives %q, %v; want %q", c.In, got, err, c.Want)
 				}
 				return
 			}
 			var e *driver.Error
 			if !errors.As(err, &e) {
-				t.Fatalf("%q gives %q, %v; want it refused", c.in, got, err)
+				t.Fatalf("%q gives %q, %v; want it refused", c.In, got, err)
 			}
 			if e.Code != driver.CodeInvalid || e.Field == "" || e.Hint == "" {
 				t.Errorf("refused as %#v; want code invalid with field and hint", e)
 			}
-			if !strings.Contains(e.Err.Error(), c.problem) || !strings.Contains(e.Hint, c.fix) {
-				t.Errorf("refused with %v; want problem %q and fix %q", err, c.problem, c.fix)
+			if !strings.Contains(e.Err.Error(), c.Problem) || !strings.Contains(e.Hint, c.Fix) {
+				t.Errorf("refused with %v; want problem %q and fix %q", err, c.Problem, c.Fix)
 			}
 		})
 	}
@@ -130,15 +67,6 @@ func canonicalEntry(in string) (string, error) {
 		return "", err
 	}
 	return c[0].String(), nil
-}
-
-// long is a host name of n characters.
-func long(n int) string {
-	s := strings.Repeat("a", n-248) + strings.Repeat("."+strings.Repeat("b", 61), 4)
-	if len(s) != n {
-		panic(len(s))
-	}
-	return s
 }
 
 func TestCanonical(t *testing.T) {
@@ -222,7 +150,8 @@ func TestCanonicalDoesNotTouchItsInput(t *testing.T) {
 }
 
 // The order in which rules were written, and writing them twice, change
-// nothing: otherwise a plan would never be empty.
+// nothing: otherwise a plan would never be empty, and a provider's order could
+// turn a refusal into a permission (M27).
 func TestCanonicalIsAFunctionOfTheSet(t *testing.T) {
 	in := []driver.Rule{
 		{Host: "a.example", Why: "second; first"}, {Host: "A.example", Ports: []uint16{1}, Why: "third"}, {Host: "a.example."},
@@ -250,14 +179,29 @@ func TestCanonicalIsAFunctionOfTheSet(t *testing.T) {
 	}
 }
 
-func TestCanonicalTakesTenThousandEntries(t *testing.T) {
-	var in []driver.Rule
-	for i := range 10_000 {
-		in = append(in, driver.Rule{Host: fmt.Sprintf("h%d.example", i%5000), Why: fmt.Sprint(i % 3)})
+// The longest list that there may be is taken, and beyond it the error says how
+// many there are. Many rules for one target are one rule, at the same price.
+func TestAListHasABound(t *testing.T) {
+	list := func(n int) []driver.Rule {
+		out := make([]driver.Rule, n)
+		for i := range out {
+			out[i] = driver.Rule{Host: fmt.Sprintf("h%d.example", i%5000), Ports: []uint16{uint16(1 + i)}, Why: fmt.Sprint(i)}
+		}
+		return out
 	}
-	got, err := driver.Canonical(in)
-	if err != nil || len(got) != 5000 {
+	got, err := driver.Canonical(list(driver.MaxRules))
+	if err != nil || len(got) != 5000 || len(got[0].Ports) != driver.MaxRules/5000 {
 		t.Errorf("got %d rules, %v", len(got), err)
+	}
+	for _, n := range []int{driver.MaxRules + 1, 200_000} {
+		_, err := driver.Canonical(list(n))
+		p := driver.Problems(err)
+		if len(p) != 1 || p[0].Code != driver.CodeInvalid || p[0].Field != "network.egress" || p[0].Hint == "" || !strings.Contains(err.Error(), fmt.Sprintf("%d rules", n)) || !strings.Contains(err.Error(), fmt.Sprint(driver.MaxRules)) {
+			t.Errorf("%d rules: %v", n, err)
+		}
+	}
+	if driver.MaxRules < 10_000 {
+		t.Errorf("a list has %d rules at most", driver.MaxRules)
 	}
 }
 

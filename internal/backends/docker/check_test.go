@@ -24,7 +24,7 @@ func TestCheckRefusesWhatCannotBeEnforced(t *testing.T) {
 		{"every rule is named", func(s *driver.Spec) {
 			s.Network.Egress = []driver.Rule{{Prefix: netip.MustParsePrefix("2001:db8::/32"), Ports: []uint16{443}}, {Host: "a.example", Ports: []uint16{25}}}
 		}, driver.CodeUnsupported, []string{"network.egress[0].cidr", "network.egress[1].ports"}},
-		{"more rules than a gateway can be told", func(s *driver.Spec) { s.Network.Egress = manyRules(100_000) }, driver.CodeUnsupported, []string{"network.egress"}},
+		{"more rules than a gateway can be told", func(s *driver.Spec) { s.Network.Egress = manyRules(driver.MaxRules) }, driver.CodeUnsupported, []string{"network.egress"}},
 		{"an exposed port", func(s *driver.Spec) { s.Network.Expose = []uint16{80} }, driver.CodeUnsupported, []string{"network.expose[0]"}},
 
 		{"a user-space kernel", func(s *driver.Spec) { s.Isolation = driver.UserKernel }, driver.CodeUnsupported, []string{"isolation"}},
@@ -186,7 +186,7 @@ func manyRules(n int) []driver.Rule {
 	var out []driver.Rule
 	for i := range n {
 		sum := sha256.Sum256([]byte{byte(i), byte(i >> 8), byte(i >> 16)})
-		out = append(out, driver.Rule{Host: hex.EncodeToString(sum[:])[:40] + ".example", Ports: []uint16{443}})
+		out = append(out, driver.Rule{Host: hex.EncodeToString(sum[:])[:60] + ".example", Ports: []uint16{443}})
 	}
 	out, err := driver.Canonical(out)
 	if err != nil {

@@ -99,6 +99,10 @@ func allowlist(t *testing.T, runtime string) {
 		{"TLS to a bare address, naming the allowed host (M10)", `tls("` + worldDenied + `", 443, "allowed.example")`, false},
 		{"HTTP to the allowed address, naming another host", `http("` + worldAllowed + `", 80, "denied.example")`, false},
 		{"TLS to the allowed address, naming another host", `tls("` + worldAllowed + `", 443, "denied.example")`, false},
+		// The router has to accept before it can read a name: what counts is what
+		// comes to the world, which is looked at below.
+		{"a connection to it that looks made (M27)", `bool(socket.create_connection(("` + worldDenied + `", 443), 1.5))`, true},
+		{"and carries nothing (M27)", `tcp("` + worldDenied + `", 443, b"hello\r\n\r\n")`, false},
 		{"TLS without a name", `tls("` + worldAllowed + `", 443, None)`, false},
 		{"another port of the allowed host (M28)", `http("` + worldAllowed + `", 8080, "allowed.example")`, false},
 		{"another port of the CIDR (M28)", `http("` + worldCIDR + `", 80, "allowed.example")`, false},

@@ -211,10 +211,10 @@ func TestAControlThatDoesNotHoldDestroys(t *testing.T) {
 		"a network interface":       {func(r *guest.Report) { r.Interfaces = []string{"eth0", "lo"} }, "interfaces"},
 		"a route":                   {func(r *guest.Report) { r.Routes = 1 }, "routes"},
 		"a writable root":           {func(r *guest.Report) { r.RootReadOnly = false }, "read-only root"},
-		"no memory cap":             {func(r *guest.Report) { r.Cgroup.Memory = guest.Unlimited }, "memory"},
+		"no memory cap (M37)":       {func(r *guest.Report) { r.Cgroup.Memory = guest.Unlimited }, "memory"},
 		"swap":                      {func(r *guest.Report) { r.Cgroup.MemorySwap *= 2 }, "memory and swap"},
-		"no pids cap":               {func(r *guest.Report) { r.Cgroup.PIDs = guest.Unlimited }, "pids"},
-		"no cpu cap":                {func(r *guest.Report) { r.Cgroup.CPUQuota = guest.Unlimited }, "cpu"},
+		"no pids cap (M37)":         {func(r *guest.Report) { r.Cgroup.PIDs = guest.Unlimited }, "pids"},
+		"no cpu cap (M37)":          {func(r *guest.Report) { r.Cgroup.CPUQuota = guest.Unlimited }, "cpu"},
 		"a kernel door":             {func(r *guest.Report) { r.Doors = []string{"vsock"} }, "kernel doors"},
 		"a dumpable PID 1":          {func(r *guest.Report) { r.PID1Dumpable = 1 }, "dumpable"},
 		"PID 1 with more":           {func(r *guest.Report) { r.PID1CapEff = ^uint64(0) }, "PID 1's capabilities"},
@@ -266,14 +266,15 @@ func TestWhatTheEngineLacksIsRefused(t *testing.T) {
 		"the guest in the volume":   {func(f *fakeEngine) { f.binary = nil }, driver.CodeConflict, "sandboxio setup docker"},
 		"the guest's own bytes":     {func(f *fakeEngine) { f.binary = []byte("something else") }, driver.CodeConflict, "docker volume rm"},
 		"a volume that is a volume": {func(f *fakeEngine) { bindVolume(f) }, driver.CodeConflict, "docker volume rm"},
-		"the memory cap":            {func(f *fakeEngine) { f.info = map[string]any{"MemoryLimit": false} }, driver.CodeUnsupported, "memory"},
-		"the swap cap":              {func(f *fakeEngine) { f.info = map[string]any{"SwapLimit": false} }, driver.CodeUnsupported, "swapaccount=1"},
-		"the pids cap":              {func(f *fakeEngine) { f.info = map[string]any{"PidsLimit": false} }, driver.CodeUnsupported, "pids"},
+		"the memory cap (M37)":      {func(f *fakeEngine) { f.info = map[string]any{"MemoryLimit": false} }, driver.CodeUnsupported, "memory"},
+		"the swap cap (M37)":        {func(f *fakeEngine) { f.info = map[string]any{"SwapLimit": false} }, driver.CodeUnsupported, "swapaccount=1"},
+		"the pids cap (M37)":        {func(f *fakeEngine) { f.info = map[string]any{"PidsLimit": false} }, driver.CodeUnsupported, "pids"},
+		"the cpu cap (M37)":         {func(f *fakeEngine) { f.info = map[string]any{"CpuCfsQuota": false} }, driver.CodeUnsupported, "CONFIG_CFS_BANDWIDTH"},
 		"seccomp":                   {func(f *fakeEngine) { f.info = map[string]any{"SecurityOptions": []string{}} }, driver.CodeUnsupported, "seccomp"},
-		"ids, being rootless": {func(f *fakeEngine) {
+		"ids, being rootless (M37)": {func(f *fakeEngine) {
 			f.info = map[string]any{"SecurityOptions": []string{"name=seccomp", "name=rootless"}}
 		}, driver.CodeUnsupported, "rootless"},
-		"a cap, and only warns": {func(f *fakeEngine) {
+		"a cap, and only warns (M37)": {func(f *fakeEngine) {
 			f.warnings = []string{"Your kernel does not support swap limit capabilities. Limitation discarded."}
 		}, driver.CodeUnsupported, "doctor"},
 		"an image free of our labels": {func(f *fakeEngine) {

@@ -126,9 +126,9 @@ while True:
 	}
 }
 
-// TestARestartOpensNothing sends without a pause while the gateway ends and
+// TestM36ARestartOpensNothing sends without a pause while the gateway ends and
 // comes up again: what it lets through afterwards is what it let through before.
-func TestARestartOpensNothing(t *testing.T) {
+func TestM36ARestartOpensNothing(t *testing.T) {
 	plain, image := engine(t)
 	w := newInternet(t, plain, image)
 	b := w.backend(t, plain)

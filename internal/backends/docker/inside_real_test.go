@@ -114,7 +114,8 @@ print("getpid by the 32-bit door:", f(), flush=True)
 	t.Logf("%q %+v", out, exit)
 }
 
-func TestRealNothingIsReached(t *testing.T) {
+// Deny is of names too: whom a program asks by itself answers as little (M34).
+func TestRealM34NothingIsReached(t *testing.T) {
 	b, image := engine(t)
 	sb := create(t, b, realSpec(t, image))
 	out, _ := run(t, sb, "python3", "-c", `
@@ -133,6 +134,16 @@ except OSError as e:
 `)
 	if strings.Contains(out, "REACHED") || strings.Contains(out, "RESOLVED") || !strings.Contains(out, "interfaces ['lo']") || strings.Count(out, "ENETUNREACH") != 4 {
 		t.Errorf("%s", out)
+	}
+	for _, server := range []string{"127.0.0.11", "127.0.0.1", "172.17.0.1", "1.1.1.1"} {
+		for kind, n := range map[string]int{"A": 1, "TXT": 16} {
+			if open, what := attempt(t, sb, fmt.Sprintf("dns(%q, %q, %d)", server, "example.com", n)); open {
+				t.Errorf("%s asked for %s: %s", server, kind, what)
+			}
+		}
+		if open, what := attempt(t, sb, fmt.Sprintf(`tcp(%q, 53, b"\0\x0c" + bytes(12))`, server)); open {
+			t.Errorf("%s over TCP: %s", server, what)
+		}
 	}
 }
 

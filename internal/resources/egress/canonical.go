@@ -42,6 +42,10 @@ func (canonicalFunction) Run(ctx context.Context, req function.RunRequest, resp 
 	if resp.Error = req.Arguments.Get(ctx, &words); resp.Error != nil {
 		return
 	}
+	if err := driver.CheckCount("rules", len(words)); err != nil {
+		resp.Error = argumentError(0, err)
+		return
+	}
 	var rules []driver.Rule
 	var errs []error
 	for i, w := range words {

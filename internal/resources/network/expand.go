@@ -70,7 +70,12 @@ func (v Value) Expand(ctx context.Context) (Expanded, diag.Diagnostics) {
 		e.Problems = driver.Join(errs...)
 		return e, diags
 	}
-	for i, el := range v.Egress.Elements() {
+	all := v.Egress.Elements()
+	if err := driver.CheckCount("network.egress", len(all)); err != nil {
+		e.Problems = driver.Join(append(errs, err)...)
+		return e, diags
+	}
+	for i, el := range all {
 		at := fmt.Sprintf("network.egress[%d]", i)
 		o, ok := el.(types.Object)
 		if !ok || o.IsUnknown() {

@@ -60,21 +60,40 @@ func portSet(ports []uint16) types.Set {
 	return types.SetValueMust(types.Int64Type, els)
 }
 
-// Written turns a field of the canonical rules, "network.egress[0].host", into
-// the same field of the rules as they were written.
-func Written(rules []driver.Rule, field string) string {
+// Places turns fields of canonical rules into those of the rules they were
+// written as.
+type Places struct {
+	canonical []driver.Rule
+	written   map[string]int // the first rule for a target
+}
+
+// PlacesOf knows the places of rules as they were written. Rules that have no
+// canonical form have none.
+func PlacesOf(rules []driver.Rule) Places {
+	canonical, err := driver.Canonical(rules)
+	if err != nil {
+		return Places{}
+	}
+	p := Places{canonical, make(map[string]int, len(canonical))}
+	for i, r := range rules {
+		one, _ := driver.Canonical([]driver.Rule{r}) // all of them are well
+		if _, ok := p.written[one[0].Target()]; !ok {
+			p.written[one[0].Target()] = i
+		}
+	}
+	return p
+}
+
+// Written gives for a field of the canonical rules, "network.egress[0].host",
+// the same field of the rules as they were written, and every other field as
+// it is.
+func (p Places) Written(field string) string {
 	const prefix = "network.egress["
 	rest, ok := strings.CutPrefix(field, prefix)
 	digits, rest, closed := strings.Cut(rest, "]")
 	n, err := strconv.Atoi(digits)
-	canonical, cerr := driver.Canonical(rules)
-	if !ok || !closed || err != nil || cerr != nil || n < 0 || n >= len(canonical) {
+	if !ok || !closed || err != nil || n < 0 || n >= len(p.canonical) {
 		return field
 	}
-	for i, r := range rules {
-		if one, err := driver.Canonical([]driver.Rule{r}); err == nil && one[0].Target() == canonical[n].Target() {
-			return prefix + strconv.Itoa(i) + "]" + rest
-		}
-	}
-	return field
+	return prefix + strconv.Itoa(p.written[p.canonical[n].Target()]) + "]" + rest
 }

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ func value(rules ...attr.Value) types.Object {
 	return v.Object()
 }
 
-func TestNullAbsentAndEmptyMeanDeny(t *testing.T) {
+func TestM19NullAbsentAndEmptyMeanDeny(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]types.Object{"null": types.ObjectNull(Types), "the zero value": Deny(), "an empty list": value()} {
 		e, diags := ExpandObject(t.Context(), o)
@@ -107,6 +108,36 @@ func TestAPortThatIsNoneIsRefusedAndNotDropped(t *testing.T) {
 	}
 }
 
+// As many rules as there may be: each of their places is found, and the next
+// rule is one too many.
+func TestAListHasABound(t *testing.T) {
+	t.Parallel()
+	rules := make([]driver.Rule, driver.MaxRules)
+	els := make([]attr.Value, len(rules)+1)
+	for i := range els {
+		host := fmt.Sprintf("H%05d.example", len(els)-i) // in the other order than the canonical one
+		els[i] = rule(types.StringValue(host), types.StringNull(), types.StringNull(), types.SetNull(types.Int64Type))
+		if i < len(rules) {
+			rules[i].Host = host
+		}
+	}
+	places := PlacesOf(rules)
+	for i := range rules {
+		if got, want := places.Written(fmt.Sprintf("network.egress[%d].host", i)), fmt.Sprintf("network.egress[%d].host", len(rules)-1-i); got != want {
+			t.Fatalf("rule %d is at %s, want %s", i, got, want)
+		}
+	}
+	e, _ := ExpandObject(t.Context(), value(els[1:]...))
+	if e.Problems != nil || len(e.Network.Egress) != driver.MaxRules {
+		t.Errorf("%d rules: %v", len(e.Network.Egress), e.Problems)
+	}
+	e, _ = ExpandObject(t.Context(), value(els...))
+	p := driver.Problems(e.Problems)
+	if len(p) != 1 || p[0].Field != "network.egress" || !strings.Contains(p[0].Err.Error(), fmt.Sprintf("%d rules are too many", len(els))) || p[0].Hint == "" || e.Known() {
+		t.Errorf("%v", e.Problems)
+	}
+}
+
 func TestWrittenFindsTheRuleThatWasWritten(t *testing.T) {
 	t.Parallel()
 	rules := []driver.Rule{{Host: "B.example.com"}, {Host: "a.example.com"}, {Prefix: netip.MustParsePrefix("203.0.113.9/24")}}
@@ -114,7 +145,7 @@ func TestWrittenFindsTheRuleThatWasWritten(t *testing.T) {
 		"network.egress[0].cidr": "network.egress[2].cidr", "network.egress[1].host": "network.egress[1].host", "network.egress[2]": "network.egress[0]",
 		"network.egress[7].host": "network.egress[7].host", "network.egress[x]": "network.egress[x]", "image": "image", "network.egress[": "network.egress[",
 	} {
-		if got := Written(rules, field); got != want {
+		if got := PlacesOf(rules).Written(field); got != want {
 			t.Errorf("Written(%q) = %q, want %q", field, got, want)
 		}
 	}

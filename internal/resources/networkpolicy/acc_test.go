@@ -3,6 +3,7 @@ package networkpolicy_test
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -57,6 +58,27 @@ func TestAccTheCanonicalFormIsSortedMergedAndInASCII(t *testing.T) {
 		ConfigPlanChecks:  resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectKnownValue(at, canonical, want)}},
 		ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(at, canonical, want)},
 	}, noop(conf))
+}
+
+// A list that is left out, null or empty allows nothing, and is one policy (M18, M19).
+func TestAccM19NoListNullAndEmptyAllDeny(t *testing.T) {
+	t.Parallel()
+	conf := func(egress string) string {
+		return "resource \"sandboxio_network_policy\" \"n\" {\n  name = \"n\"\n" + egress + "\n}\n" +
+			"output \"allowed\" { value = provider::sandboxio::egress_allows(sandboxio_network_policy.n.canonical.egress, \"example.com:443\") }\n"
+	}
+	denies := []statecheck.StateCheck{
+		statecheck.ExpectKnownValue(at, tfjsonpath.New("canonical").AtMapKey("egress"), knownvalue.ListExact(nil)),
+		statecheck.ExpectKnownValue(at, tfjsonpath.New("mechanisms"), knownvalue.MapExact(map[string]knownvalue.Check{"memory": by(nil)})),
+		statecheck.ExpectKnownOutputValue("allowed", knownvalue.Bool(false)),
+	}
+	steps := []resource.TestStep{{Config: conf(""), ConfigStateChecks: denies}}
+	for _, same := range []string{"  egress = null", "  egress = []", "  egress = [], mode = null", "  egress = null\n  expose = []\n  learn = null"} {
+		step := noop(conf(strings.ReplaceAll(same, ", ", "\n  ")))
+		step.ConfigStateChecks = denies
+		steps = append(steps, step)
+	}
+	one(t, steps...)
 }
 
 func TestAccOrderAndCaseChangeNothingThatTemplatesSee(t *testing.T) {

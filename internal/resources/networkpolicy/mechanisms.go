@@ -47,6 +47,7 @@ func mechanisms(ctx context.Context, s *site.Site, n driver.Network, written []d
 		all[name] = types.MapValueMust(types.StringType, rules)
 	}
 	var errs []error
+	rules := network.PlacesOf(written)
 	for i := range n.Egress {
 		at := fmt.Sprintf("network.egress[%d]", i)
 		if len(refused[at]) < len(names) {
@@ -54,7 +55,7 @@ func mechanisms(ctx context.Context, s *site.Site, n driver.Network, written []d
 		}
 		for _, p := range driver.Problems(driver.Join(refused[at]...)) {
 			moved := *p
-			moved.Field = network.Written(written, moved.Field)
+			moved.Field = rules.Written(moved.Field)
 			errs = append(errs, &moved)
 		}
 	}

@@ -81,7 +81,7 @@ func TestAccTheManifestIsKnownInThePlanAndReadByTheRuntime(t *testing.T) {
 	)
 }
 
-func TestAccAnAbsentNetworkReachesNothing(t *testing.T) { // langfuse/langfuse#16643
+func TestAccM18AnAbsentNetworkReachesNothing(t *testing.T) { // langfuse/langfuse#16643
 	t.Parallel()
 	one(t, resource.TestStep{Config: block(""), Check: parsed(func(tpl *sandbox.Template) error {
 		if len(tpl.Network.Egress) != 0 {
@@ -91,7 +91,8 @@ func TestAccAnAbsentNetworkReachesNothing(t *testing.T) { // langfuse/langfuse#1
 	})})
 }
 
-func TestAccLeftOutNullAndEmptyAreTheSame(t *testing.T) {
+// With M18's, that they all mean deny.
+func TestAccM19LeftOutNullAndEmptyAreTheSame(t *testing.T) {
 	t.Parallel()
 	nothing := plancheck.ExpectEmptyPlan()
 	step := func(more string) resource.TestStep {

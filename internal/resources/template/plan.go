@@ -130,9 +130,10 @@ func Check(ctx context.Context, b driver.Backend, t sandbox.Template) (driver.Pl
 // configuration.
 func written(t sandbox.Template, err error) error {
 	var all []error
+	rules := network.PlacesOf(t.Network.Egress)
 	for _, p := range driver.Problems(err) {
 		moved := *p
-		moved.Field = network.Written(t.Network.Egress, p.Field)
+		moved.Field = rules.Written(p.Field)
 		all = append(all, &moved)
 	}
 	return driver.Join(all...)
