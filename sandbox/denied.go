@@ -56,8 +56,6 @@ func (d *denials) tell(ctx context.Context, sb driver.Sandbox, r *Record) {
 	if !ok {
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	now, err := denier.Denied(ctx)
 	if err != nil {
 		r.Warnings = append(slices.Clone(r.Warnings), "what was refused to the sandbox's programs is not known: "+err.Error())
@@ -67,6 +65,8 @@ func (d *denials) tell(ctx context.Context, sb driver.Sandbox, r *Record) {
 		r.Warnings = append(slices.Clone(r.Warnings), "what was refused to the sandbox's programs is not known here: in mode proxy it stands in the records of the process that created it")
 		return
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var fresh []Denial
 	total := now.Other
 	for _, one := range now.Told {

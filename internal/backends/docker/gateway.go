@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/go-units"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
@@ -171,6 +173,10 @@ func (b *Backend) startGateway(ctx context.Context, cli *client.Client, o order,
 	if line.Ready == nil {
 		return errors.New("the gateway said something else than that it is ready")
 	}
+	if !w.cfg.Owned { // nobody's in particular
+		w.heard.close()
+		w.heard = nil
+	}
 	return w.compare(*line.Ready)
 }
 
@@ -190,29 +196,67 @@ func (w *way) compare(r boot.Ready) error {
 	return f.err()
 }
 
-// deniedByGateway tells what the gateway has said last: to its creator over the
-// attached stream, to anybody else by its log, which goes with the gateway.
+// answerLimit bounds how long a gateway is waited for that was asked: one that
+// was stopped never answers.
+const answerLimit = 2 * time.Second
+
+// deniedByGateway has the gateway tell what it has refused by now. When there is
+// none any more, it is what was told last.
 func (s *sandbox) deniedByGateway(ctx context.Context) (driver.Denials, error) {
+	asking, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	var denied boot.Denied
+	var err error
 	if s.heard != nil {
-		return denials(s.heard.last()), nil
+		denied, err = s.heard.ask(asking)
+	} else {
+		var there bool
+		if denied, there, err = s.signalGateway(asking); err == nil && !there {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.denied, nil
+		}
 	}
-	containers, _, err := s.b.setOf(ctx, s.cli, s.set)
+	if err != nil && ctx.Err() == nil && asking.Err() != nil {
+		err = &driver.Error{Code: driver.CodeUnavailable, Hint: "ask again when the engine's host is less busy",
+			Err: fmt.Errorf("the gateway did not say within %v what it has refused", answerLimit)}
+	}
 	if err != nil {
 		return driver.Denials{}, err
+	}
+	told := denials(denied)
+	s.mu.Lock()
+	s.denied = told
+	s.mu.Unlock()
+	return told, nil
+}
+
+// signalGateway asks a gateway whose stdin somebody else has, or nobody. What it
+// says from now on is new enough, whoever asked for it.
+func (s *sandbox) signalGateway(ctx context.Context) (boot.Denied, bool, error) {
+	containers, _, err := s.b.setOf(ctx, s.cli, s.set)
+	if err != nil {
+		return boot.Denied{}, false, err
 	}
 	for _, c := range containers {
 		if !isGateway(c.Labels, programOf(c)) {
 			continue
 		}
-		said, err := logs(ctx, s.cli, c.ID, 1)
-		if err != nil && !absent(err) {
-			return driver.Denials{}, err
+		l, err := listen(ctx, s.cli, c.ID, false)
+		if err == nil {
+			defer l.close()
+			_, err = s.cli.ContainerKill(ctx, c.ID, client.ContainerKillOptions{Signal: "SIGUSR1"})
 		}
-		if line, err := boot.ParseLine([]byte(said)); err == nil && line.Denied != nil {
-			return denials(*line.Denied), nil
+		if absent(err) || cerrdefs.IsConflict(err) { // it has ended
+			return boot.Denied{}, false, nil
 		}
+		if err != nil {
+			return boot.Denied{}, false, err
+		}
+		denied, err := l.hear(ctx, func() bool { return l.heard })
+		return denied, true, err
 	}
-	return driver.Denials{}, nil
+	return boot.Denied{}, false, nil
 }
 
 // denials are a gateway's words, which it may have got from a hostile program,

@@ -5,6 +5,7 @@ package docker
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -351,40 +352,96 @@ func TestASandboxThatEndsByItselfLeavesNothingForLong(t *testing.T) {
 	}
 }
 
-// TestDenialsAreTold by the gateway, to its creator and to who attaches later.
+// TestDenialsAreTold by the gateway as soon as the program that was refused has
+// ended: to the sandbox's creator, to who attaches later, and after its end.
 func TestDenialsAreTold(t *testing.T) {
-	b, sb := gated(t, "allowed.example", "nowhere.example")
-	attempt(t, sb, `resolve("denied.example")`)
-	attempt(t, sb, `resolve("nowhere.example")`) // which nobody has
-	attempt(t, sb, `http("`+worldDenied+`", 80, "denied.example", "/secret-path")`)
-	attempt(t, sb, `tcp("`+worldPrivate+`", 7000)`)
-	attempt(t, sb, `udp("`+worldAllowed+`", 9999)`)
-	joined, err := b.Attach(t.Context(), sb.Status().ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, s := range map[string]driver.Sandbox{"its creator": sb, "who attached": joined} {
-		d, ok := driver.As[driver.Denier](s)
-		if !ok {
-			t.Fatalf("%T tells nothing", s)
-		}
-		eventually(t, 10*time.Second, name+" is told", func() bool {
-			got, err := d.Denied(t.Context())
+	for _, detached := range []bool{false, true} {
+		t.Run(map[bool]string{false: "owned", true: "detached"}[detached], func(t *testing.T) {
+			plain, image := engine(t)
+			b := newInternet(t, plain, image).backend(t, plain)
+			spec := realSpec(t, image)
+			spec.Lifetime, spec.Detached = 300*time.Second, detached
+			spec.Network.Egress = rules(t, "allowed.example", "nowhere.example")
+			sb := create(t, b, spec)
+			joined, err := b.Attach(t.Context(), sb.Status().ID)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var name, nowhere, port, raw, datagram bool
-			for _, one := range got.Told {
-				if strings.Contains(fmt.Sprint(one), "secret") {
-					t.Fatalf("it tells what was sent: %+v", one)
+			tells := func(s driver.Sandbox, want func(driver.Denial) bool) {
+				t.Helper()
+				d, _ := driver.As[driver.Denier](s)
+				got, err := d.Denied(t.Context())
+				if err != nil || !slices.ContainsFunc(got.Told, want) {
+					t.Errorf("%+v, %v", got, err)
 				}
-				name = name || one.Host == "denied.example" && one.Port == 0 && one.Reason == "host" && one.Count > 0
-				nowhere = nowhere || one.Host == "nowhere.example" && one.Port == 0 && one.Reason == "unresolved"
-				raw = raw || one.Addr.String() == worldPrivate && one.Port == 7000 && one.Reason == "protected"
-				datagram = datagram || one.Addr.String() == worldAllowed && one.Port == 9999 && one.Reason == "not-tcp"
-				port = port || one.Host == "denied.example" && one.Port == 80 && one.Addr.String() == worldDenied && one.Reason == "host"
+				if strings.Contains(fmt.Sprint(got), "secret") {
+					t.Errorf("it tells what was sent: %+v", got)
+				}
 			}
-			return name && nowhere && port && raw && datagram
+			at := func(host, addr string, port int, reason string) func(driver.Denial) bool {
+				return func(d driver.Denial) bool {
+					return d.Host == host && (addr == "" || d.Addr.String() == addr) && d.Port == uint16(port) && d.Reason == reason && d.Count > 0
+				}
+			}
+			named := at("denied.example", "", 0, "host")
+			for name, c := range map[string]struct {
+				does string
+				want func(driver.Denial) bool
+			}{
+				"a name that no rule has": {`resolve("denied.example")`, named},
+				"a name that nobody has":  {`resolve("nowhere.example")`, at("nowhere.example", "", 0, "unresolved")},
+				"another host":            {`http("` + worldDenied + `", 80, "denied.example", "/secret-path")`, at("denied.example", worldDenied, 80, "host")},
+				"a packet, not waited on": {`socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"secret", ("` + worldAllowed + `", 9998)) and None`, at("", worldAllowed, 9998, "not-tcp")},
+				"a connection":            {`tcp("` + worldPrivate + `", 7000)`, at("", worldPrivate, 7000, "protected")},
+			} {
+				t.Run(name, func(t *testing.T) {
+					if open, what := attempt(t, sb, c.does); open {
+						t.Fatal(what)
+					}
+					tells(sb, c.want)
+					tells(joined, c.want)
+				})
+			}
+			for i := range 10 {
+				host := fmt.Sprintf("again-%d.example", i)
+				attempt(t, sb, `resolve("`+host+`")`)
+				tells(map[bool]driver.Sandbox{false: sb, true: joined}[i%2 == 1], at(host, "", 0, "host"))
+			}
+			attempt(t, sb, `resolve("last.example")`)
+			if err := sb.Kill(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			tells(sb, at("last.example", "", 0, "host"))
+			tells(sb, named)
 		})
+	}
+}
+
+// TestAGatewayThatDoesNotAnswerIsSaid, and keeps nothing from being removed.
+func TestAGatewayThatDoesNotAnswerIsSaid(t *testing.T) {
+	b, sb := gated(t, "allowed.example")
+	cli := raw(t, b)
+	gate := gatewayOf(t, b, sb)
+	if _, err := cli.ContainerPause(t.Context(), gate, client.ContainerPauseOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := driver.As[driver.Denier](sb)
+	if got, err := d.Denied(t.Context()); driver.CodeOf(err) != driver.CodeUnavailable || len(got.Told) > 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := cli.ContainerUnpause(t.Context(), gate, client.ContainerUnpauseOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Denied(t.Context()); err != nil {
+		t.Errorf("it goes on: %v", err)
+	}
+	if _, err := cli.ContainerPause(t.Context(), gate, client.ContainerPauseOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := sb.Kill(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if l := ofInstance(t, b, sb.Status().Facts.Instance); len(l) > 0 {
+		t.Errorf("left: %v", l)
 	}
 }

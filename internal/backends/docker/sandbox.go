@@ -27,7 +27,7 @@ type sandbox struct {
 	creator bool           // holds the one connection that the sandbox lives by
 	set     string         // what it shares with its gateway and networks; "" without
 	router  netip.Addr     // its gateway; none without a network
-	heard   *lines         // what its gateway says to its creator
+	heard   *lines         // what its gateway says to its owner
 	remains bool           // there is no container, only what belonged to it
 	joining chan struct{}  // held while joining the guest
 	proxied bool           // there is a way out in mode proxy
@@ -35,7 +35,8 @@ type sandbox struct {
 
 	mu     sync.Mutex
 	status driver.Status
-	guest  *guest.Client // nil before the first operation of an attached one
+	guest  *guest.Client  // nil before the first operation of an attached one
+	denied driver.Denials // as its gateway told last
 }
 
 var (
@@ -89,6 +90,9 @@ func (s *sandbox) Kill(ctx context.Context) error {
 		err = s.b.remove(ctx, s.cli, s.id)
 	}
 	if s.set != "" {
+		// Its programs have ended, so that it tells all. It is no reason to
+		// leave anything behind when it does not.
+		_, _ = s.deniedByGateway(ctx)
 		if s.heard != nil {
 			s.heard.close()
 		}

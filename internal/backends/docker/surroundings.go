@@ -171,8 +171,12 @@ type lines struct {
 	said chan boot.Line // Ready, Refused or Host, one
 	done chan struct{}
 
-	mu     sync.Mutex
-	denied boot.Denied
+	mu       sync.Mutex
+	denied   boot.Denied
+	heard    bool          // it was told
+	asked    int           // questions written
+	answered int           // of them
+	news     chan struct{} // closed, and made anew, when denied was heard
 }
 
 // listen attaches to a container of the gateway's program before it is started,
@@ -182,7 +186,7 @@ func listen(ctx context.Context, cli *client.Client, id string, owned bool) (*li
 	if err != nil {
 		return nil, err
 	}
-	l := &lines{conn: newStream(res.Conn), said: make(chan boot.Line, 1), done: make(chan struct{})}
+	l := &lines{conn: newStream(res.Conn), said: make(chan boot.Line, 1), done: make(chan struct{}), news: make(chan struct{})}
 	go l.read()
 	return l, nil
 }
@@ -198,7 +202,9 @@ func (l *lines) read() {
 			return
 		case line.Denied != nil:
 			l.mu.Lock()
-			l.denied = *line.Denied
+			l.denied, l.heard, l.answered = *line.Denied, true, line.Asked
+			close(l.news)
+			l.news = make(chan struct{})
 			l.mu.Unlock()
 		default:
 			select {
@@ -209,11 +215,47 @@ func (l *lines) read() {
 	}
 }
 
-// last is what was refused, as far as it was told.
-func (l *lines) last() boot.Denied {
+// ask has an owned gateway tell what it has refused by now. One that has ended
+// has told all.
+func (l *lines) ask(ctx context.Context) (boot.Denied, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.denied
+	until, _ := ctx.Deadline()
+	_ = l.conn.conn.SetWriteDeadline(until)
+	_, err := l.conn.Write([]byte{boot.Question})
+	if err == nil {
+		l.asked++
+	}
+	mine := l.asked
+	l.mu.Unlock()
+	if err != nil {
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+			return boot.Denied{}, err
+		}
+	}
+	return l.hear(ctx, func() bool { return l.answered >= mine })
+}
+
+// hear waits until what was heard is enough, or the last.
+func (l *lines) hear(ctx context.Context, enough func() bool) (boot.Denied, error) {
+	for {
+		l.mu.Lock()
+		denied, ok, news := l.denied, enough(), l.news
+		l.mu.Unlock()
+		if ok {
+			return denied, nil
+		}
+		select {
+		case <-news:
+		case <-l.done:
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.denied, nil
+		case <-ctx.Done():
+			return boot.Denied{}, ctx.Err()
+		}
+	}
 }
 
 // first waits for what a gateway says first.

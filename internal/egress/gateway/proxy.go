@@ -85,9 +85,7 @@ func (p *Proxy) Serve(ctx context.Context, client net.Conn) {
 		return
 	}
 	defer server.Close()
-	if why := p.pass(ctx, client, server, r, h); why != "" && ctx.Err() == nil {
-		p.deny(h.to, netip.Addr{}, h.to.port, why)
-	}
+	p.pass(ctx, client, server, r, h)
 }
 
 func status(why egress.Reason) string {
@@ -134,11 +132,16 @@ func (p *Proxy) reach(ctx context.Context, to authority) (net.Conn, netip.Addr, 
 	return nil, netip.Addr{}, egress.Unreachable
 }
 
-// pass relays a request that was allowed, and gives the reason when what comes
-// after is refused.
-func (p *Proxy) pass(ctx context.Context, client, server net.Conn, r *bufio.Reader, h *head) egress.Reason {
+// pass relays a request that was allowed, and counts it when what comes after is
+// refused.
+func (p *Proxy) pass(ctx context.Context, client, server net.Conn, r *bufio.Reader, h *head) {
+	over := func(why egress.Reason) {
+		if why != "" && ctx.Err() == nil {
+			p.deny(h.to, netip.Addr{}, h.to.port, why)
+		}
+	}
 	if h.method != methodTunnel {
-		return Refused(relay(ctx, client, server, func() error {
+		over(Refused(relay(ctx, client, server, func() error {
 			if err := errors.Join(h.send(server, true), h.body.send(server, r, client)); err != nil {
 				return err
 			}
@@ -146,31 +149,35 @@ func (p *Proxy) pass(ctx context.Context, client, server net.Conn, r *bufio.Read
 			// goes nowhere.
 			_, err := io.Copy(io.Discard, r)
 			return err
-		}))
+		})))
+		return
 	}
 	if _, err := io.WriteString(client, h.version+" 200 Connection established\r\n\r\n"); err != nil {
-		return ""
+		return
 	}
 	if h.to.host == "" { // a rule names the address: whatever it serves is allowed
-		return Refused(relay(ctx, client, server, func() error {
+		over(Refused(relay(ctx, client, server, func() error {
 			_, err := io.Copy(server, r)
 			return err
-		}))
+		})))
+		return
 	}
 	var o opening
 	var err error
 	p.listen(ctx, func() { o, err = readOpening(client, r) })
 	if ctx.Err() != nil {
-		return ""
+		return
 	}
 	if err == nil && !o.to.same(h.to, h.to.port) {
 		err = refuse(egress.OtherHost, "inside the tunnel")
 	}
 	if err != nil {
-		if silent(o, err) {
-			return ""
+		if !silent(o, err) {
+			why := o.reason(err)
+			over(why)
+			o.refuse(client, why)
 		}
-		return o.refuse(client, err)
+		return
 	}
-	return Refused(o.relay(ctx, client, server, h.to.port, p.later))
+	over(Refused(o.relay(ctx, client, server, h.to.port, p.later)))
 }

@@ -92,7 +92,9 @@ func (r *Router) admit(ctx context.Context, client net.Conn, to netip.AddrPort) 
 	}
 	if err != nil {
 		if !silent(o, err) {
-			r.deny(o.to, to.Addr(), to.Port(), o.refuse(client, err))
+			why := o.reason(err)
+			r.deny(o.to, to.Addr(), to.Port(), why)
+			o.refuse(client, why)
 		}
 		return nil, authority{}, false
 	}

@@ -61,20 +61,26 @@ func open(r *bufio.Reader) (opening, error) {
 
 func (o opening) isHTTP() bool { return o.kind >= 'A' && o.kind <= 'Z' }
 
-// refuse tells the client, in its own protocol, why it is refused, and gives
-// the reason.
-func (o opening) refuse(client net.Conn, err error) egress.Reason {
+// reason is why it is refused.
+func (o opening) reason(err error) egress.Reason {
 	switch {
 	case o.kind == recordHandshake:
-		why := reasonOf(err, egress.BadTLS)
-		tell(client, denied)
-		return why
+		return reasonOf(err, egress.BadTLS)
 	case o.isHTTP():
-		why := reasonOf(err, egress.BadHTTP)
-		tell(client, answerOf("403 Forbidden", why))
-		return why
+		return reasonOf(err, egress.BadHTTP)
 	}
 	return reasonOf(err, egress.Protocol)
+}
+
+// refuse tells the client, in its own protocol. It is counted by then: a program
+// that has its answer may end, and be asked after, at once.
+func (o opening) refuse(client net.Conn, why egress.Reason) {
+	switch {
+	case o.kind == recordHandshake:
+		tell(client, denied)
+	case o.isHTTP():
+		tell(client, answerOf("403 Forbidden", why))
+	}
 }
 
 // relay passes on what both say, as the function of that name: of TLS

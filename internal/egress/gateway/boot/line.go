@@ -13,13 +13,20 @@ import (
 )
 
 // Line is one line of what a gateway writes to its stdout, as JSON. One of its
-// fields is set.
+// fields is set, and Asked beside Denied.
 type Line struct {
 	Ready   *Ready   `json:"ready,omitempty"`
 	Refused *Refused `json:"refused,omitempty"`
 	Denied  *Denied  `json:"denied,omitempty"`
 	Host    *Host    `json:"host,omitempty"`
+	// Asked is how many Questions the gateway has read by now: it tells what was
+	// denied when it is asked, and else each second in which it has become more.
+	Asked int `json:"asked,omitempty"`
 }
+
+// Question is what an owner writes to its gateway's stdin to be told what was
+// Denied. Who does not own it sends SIGUSR1 instead.
+const Question = '?'
 
 const (
 	// MaxLine bounds a Line, in bytes.

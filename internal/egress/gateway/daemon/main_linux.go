@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -55,7 +54,7 @@ func run(ctx context.Context, args []string, out *speaker) error {
 	}
 	if cfg.Owned {
 		go func() { // ends with the process at the latest: a read of stdin cannot be stopped
-			_, _ = io.Copy(io.Discard, os.Stdin)
+			p.hear(ctx, os.Stdin)
 			cancel()
 		}()
 	}

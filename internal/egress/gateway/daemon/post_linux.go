@@ -3,11 +3,15 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/netip"
+	"os"
+	"os/signal"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
@@ -32,13 +36,15 @@ type post struct {
 	turned  *net.TCPListener // connections that were turned aside
 	queries *net.UDPConn
 	longer  *net.TCPListener // queries over TCP
+
+	asked chan int // how many of its owner's questions have come
 }
 
 // open brings a gateway up, in the order that lets nothing through before the
 // policy is in place. On an error it may have set the packet filter, which then
 // drops everything, and nothing else that lasts.
 func open(ctx context.Context, cfg boot.Config) (p *post, ready boot.Ready, err error) {
-	p = &post{cfg: cfg, tally: &egress.Tally{}}
+	p = &post{cfg: cfg, tally: &egress.Tally{}, asked: make(chan int)}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -206,13 +212,39 @@ func (p *post) serve(ctx context.Context, out *speaker) {
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	signaled := make(chan os.Signal, 1)
+	signal.Notify(signaled, syscall.SIGUSR1)
+	defer signal.Stop(signaled)
 	var told told
 	for {
 		select {
 		case <-tick.C:
 			told.tell(p.tally, out)
+		case n := <-p.asked:
+			told.asked += n
+			told.answer(p.tally, out)
+		case <-signaled:
+			told.answer(p.tally, out)
 		case <-ctx.Done():
 			told.tell(p.tally, out)
+			return
+		}
+	}
+}
+
+// hear takes an owner's questions until there are no more.
+func (p *post) hear(ctx context.Context, owner io.Reader) {
+	var buf [64]byte
+	for {
+		n, err := owner.Read(buf[:])
+		if n > 0 {
+			select {
+			case p.asked <- n:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if err != nil {
 			return
 		}
 	}

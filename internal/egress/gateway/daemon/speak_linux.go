@@ -26,8 +26,8 @@ func (s *speaker) say(l boot.Line) {
 	_, _ = s.w.Write(append(b, '\n'))
 }
 
-// told is how much was told already.
-type told struct{ count int }
+// told is how much was told already, and how often it was asked for.
+type told struct{ count, asked int }
 
 // tell writes what was refused so far, if that has become more: as many kinds
 // one by one as a line holds, and how many others there were.
@@ -36,8 +36,13 @@ func (t *told) tell(tally *egress.Tally, out *speaker) {
 	if count == t.count {
 		return
 	}
-	t.count = count
-	out.say(boot.Line{Denied: denied(tally)})
+	t.answer(tally, out)
+}
+
+// answer writes what was refused so far.
+func (t *told) answer(tally *egress.Tally, out *speaker) {
+	t.count = tally.Total()
+	out.say(boot.Line{Denied: denied(tally), Asked: t.asked})
 }
 
 func denied(tally *egress.Tally) *boot.Denied {

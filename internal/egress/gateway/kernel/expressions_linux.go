@@ -157,7 +157,8 @@ func (p *program) verdict(r gateway.PacketRule) error {
 		p.add(&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop})
 	case gateway.Note:
 		p.add(&expr.Limit{Type: expr.LimitTypePkts, Rate: gateway.NoteRate, Unit: expr.LimitTimeSecond, Burst: gateway.NoteBurst},
-			&expr.Log{Key: 1<<unix.NFTA_LOG_GROUP | 1<<unix.NFTA_LOG_SNAPLEN, Group: gateway.NoteGroup, Snaplen: gateway.NoteLength})
+			// Each at once: gathered, they would come up to a second late.
+			&expr.Log{Key: 1<<unix.NFTA_LOG_GROUP | 1<<unix.NFTA_LOG_SNAPLEN | 1<<unix.NFTA_LOG_QTHRESHOLD, Group: gateway.NoteGroup, Snaplen: gateway.NoteLength, QThreshold: 1})
 	case gateway.Redirect:
 		p.add(&expr.Immediate{Register: reg, Data: binaryutil.BigEndian.PutUint16(r.ToPort)}, &expr.Redir{RegisterProtoMin: reg})
 	case gateway.Masquerade:
