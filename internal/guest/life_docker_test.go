@@ -10,11 +10,13 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/guest"
@@ -326,5 +328,18 @@ func TestTheReportTellsWhatHoldsTheWorkload(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("no capped /work in %+v", r.Mounts)
+	}
+}
+
+// An engine that was started nice hands that down, and nobody in a sandbox may
+// take it back.
+func TestAGuestOfANiceEngineServes(t *testing.T) {
+	for own, nice := range map[int]string{0: "10", 5: "15", 15: "19", 19: "19"} {
+		b := newBox(t, want{boot: guest.Boot{Owned: true}, config: func(c *container.Config) {
+			c.Entrypoint = append([]string{"nice", "-n", strconv.Itoa(own)}, c.Entrypoint...)
+		}})
+		if r := b.run("nice"); r.stdout != nice+"\n" {
+			t.Errorf("beside PID 1 at %d a program has %q, want %s", own, r.stdout, nice)
+		}
 	}
 }

@@ -32,8 +32,13 @@ func newReaper(adj *oomAdj, nproc int) *reaper {
 	return &reaper{adj: adj, nproc: nproc, forks: make(chan func()), waiting: map[int]child{}}
 }
 
-// workloadNice leaves PID 1 the time to end a workload that takes all of it.
+// workloadNice is by how much a workload is nicer than PID 1, which leaves that
+// the time to end one that takes all of it.
 const workloadNice = 10
+
+// nicer is what a workload's niceness is beside PID 1's: of an engine that was
+// started nice, that is not 0, and one can only become nicer.
+func nicer(own int) int { return min(max(own, 0)+workloadNice, 19) }
 
 // forkWithin is far above what a fork takes in a sandbox that is full and busy.
 const forkWithin = 5 * time.Second
@@ -42,7 +47,11 @@ const forkWithin = 5 * time.Second
 // PID 1's other threads do not share, and which nobody here may lower again.
 func (r *reaper) fork(ready chan<- error) {
 	runtime.LockOSThread()
-	ready <- errors.Join(unix.Setpriority(unix.PRIO_PROCESS, 0, workloadNice), r.bound())
+	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err == nil { // of which the kernel gives 20 - niceness
+		err = unix.Setpriority(unix.PRIO_PROCESS, 0, nicer(20-own))
+	}
+	ready <- errors.Join(err, r.bound())
 	for do := range r.forks {
 		do()
 	}
