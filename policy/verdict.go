@@ -31,7 +31,8 @@ var ownRules = []RuleInfo{
 		ID: failedID, Title: "Rules can be evaluated", Severity: "critical", Effect: "deny", Kinds: kinds, Stages: stages,
 		Description: "An evaluation broke off: it took too long, it failed outside any one rule, or no rule applied. " +
 			"What was not judged does not pass. Of what runs something that a plan does not tell of, as a Helm release or a module that was not " +
-			"fetched, a review says that it is not decided; and so it says of a set of rules that the provider names and the review was not told of.",
+			"fetched, a review says that it is not decided; and so it says of a set of rules that the provider names and the review was not told of. " +
+			"A review also refuses what cannot be read as it is written, and names that Terraform drops without a word.",
 		Sources:     []Origin{{"sandboxio design", "7 Policy"}},
 		Remediation: "Read the message. If rules of your own are at fault, mend them; if the machine was overloaded, try again; otherwise report it. Review what a plan does not tell of where it is written, and name every set of rules with --policy.",
 		Page:        pages + failedID + ".md", Set: builtin,

@@ -40,7 +40,7 @@ nothing could be shown. With --only, the same is said of the named attempts alon
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, m := range modes {
 				if !slices.Contains(prove.Modes(), prove.Mode(m)) {
-					return driver.Invalid("mode", fmt.Sprintf("%q is no mode", m), "use deny, transparent or proxy")
+					return driver.Invalid("network.mode", fmt.Sprintf("%q is no mode", m), "use deny, transparent or proxy")
 				}
 				o.Modes = append(o.Modes, prove.Mode(m))
 			}

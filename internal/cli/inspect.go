@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -18,19 +19,31 @@ import (
 
 func (a *app) inspectCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "inspect ID",
-		Short: "Show a sandbox, and what its programs were refused",
+		Use:   "inspect [ID]",
+		Short: "List sandboxes, or show one and what its programs were refused",
 		Long: `Show a sandbox as its backend shows it, and what its programs tried to reach and
-were refused: by host, address, port and reason, never what they sent. It changes
-nothing and reaches into no sandbox.
+were refused: by host, address, port and reason, never what they sent. Without an
+ID, list all sandboxes of the backend. It changes nothing and reaches into no
+sandbox.
+
+ID is a sandbox's id, 12 or more of its first digits, its name, or what
+terraform import takes, as docker/4f1c0a9be27d….
 
 What was refused is known here in mode transparent. In mode proxy only the process
 that created the sandbox knows it: it stands in that process's records, and
 "refused" and "denied" are null in JSON. A host in the list was chosen by a program.
 
 Exit codes: 0 found, 1 failed or not found.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.inspect(cmd.Context(), args[0]) },
+		Example: `  sandboxio inspect
+  sandboxio inspect 4f1c0a9be27d
+  sandboxio inspect docker/4f1c0a9be27d --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.inspectAll(cmd.Context())
+			}
+			return a.inspect(cmd.Context(), args[0])
+		},
 	}
 	a.backendFlag(c)
 	a.jsonFlag(c)
@@ -66,6 +79,11 @@ func (a *app) inspect(ctx context.Context, id string) error {
 		return err
 	}
 	sb, err := rt.Attach(ctx, id)
+	if errors.Is(err, driver.CodeNotFound) {
+		if id, err = find(ctx, rt, id); err == nil {
+			sb, err = rt.Attach(ctx, id)
+		}
+	}
 	if err != nil {
 		return err
 	}

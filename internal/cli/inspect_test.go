@@ -78,3 +78,59 @@ func TestInspectShowsASandboxAndWhatItWasRefused(t *testing.T) {
 		t.Errorf("%d: %s", code, errs)
 	}
 }
+
+func TestInspectFindsASandboxByWhatItsUserHas(t *testing.T) {
+	t.Parallel()
+	world := memory.Named("inspect-find")
+	defer world.Close()
+	b := memory.Open(memory.Options{World: world})
+	defer b.Close()
+	rt := sandbox.New(b, sandbox.Options{Unguarded: "a test", Owner: "me\x1b"})
+	var ids []string
+	for range 2 {
+		sb, err := rt.Create(t.Context(), sandbox.Spec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sb.Close()
+		ids = append(ids, sb.ID())
+	}
+	show := func(args ...string) (int, string, string) {
+		var out, errs bytes.Buffer
+		code := cli.Main(t.Context(), cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, "test", append([]string{"inspect", "--backend", "memory://inspect-find", "--json"}, args...))
+		return code, out.String(), errs.String()
+	}
+	var all struct {
+		Schema    string
+		Sandboxes []struct{ ID, Name, Owner string }
+	}
+	code, out, errs := show()
+	if err := json.Unmarshal([]byte(out), &all); err != nil || code != 0 || all.Schema != "sandboxio.inspect.list/v1" || len(all.Sandboxes) != 2 {
+		t.Fatalf("%d, %v: %s%s", code, err, out, errs)
+	}
+	one := all.Sandboxes[0]
+	for _, name := range []string{one.ID, one.Name, "memory/" + one.ID, "memory/" + one.Name, one.ID[:12], "memory/" + one.ID[:12]} {
+		if code, out, errs := show(name); code != 0 || !strings.Contains(out, `"id": "`+one.ID+`"`) {
+			t.Errorf("%s: %d %s%s", name, code, out, errs)
+		}
+	}
+	for name, want := range map[string]string{
+		one.ID[:5]:         "12 digits are needed",
+		"docker/" + one.ID: `of the backend "docker"`,
+		"sandboxio-nobody": "no sandbox has the id or name",
+	} {
+		code, _, errs := show(name)
+		if code != 1 || !strings.Contains(errs, want) || !strings.Contains(errs, "sandboxio inspect lists the sandboxes") {
+			t.Errorf("%s: %d %s", name, code, errs)
+		}
+	}
+	var text bytes.Buffer
+	if code := cli.Main(t.Context(), cli.Streams{In: strings.NewReader(""), Out: &text, Err: &text}, "test", []string{"inspect", "--backend", "memory://inspect-find"}); code != 0 {
+		t.Error(code)
+	}
+	for _, id := range ids {
+		if !strings.Contains(text.String(), id[:12]) || strings.Contains(text.String(), "\x1b") {
+			t.Errorf("%s: %q", id, text.String())
+		}
+	}
+}

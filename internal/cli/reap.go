@@ -147,6 +147,8 @@ func (a *app) reap(ctx context.Context, opts reap.Options) error {
 			}
 			if len(out.Due) > 0 {
 				fmt.Fprint(w, "; add --kill to remove them")
+			} else if rep.Seen > 0 {
+				fmt.Fprint(w, "; sandboxio inspect lists them")
 			}
 			fmt.Fprintln(w)
 		}

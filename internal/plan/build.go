@@ -139,12 +139,13 @@ var podKinds = func() []string {
 func foreign(kind string) bool { return !strings.HasPrefix(kind, "sandboxio_") }
 
 // build makes the item of one resource. before is what the state has of an
-// object that stays, or null.
-func (b *builder) build(ctx context.Context, kind string, before, after node) Item {
+// object that stays, or null; found is what was written and dropped.
+func (b *builder) build(ctx context.Context, kind string, before, after node, found ...stray) Item {
 	i := Item{Type: kind, source: b.source}
 	read := b.reads(kind)
 	r := newReader()
 	i.Parts = read(ctx, r, after)
+	r.tell(found)
 	i.Problem = r.err()
 	if !before.isNull() && i.Problem == nil {
 		i.Unchanged = same(read(ctx, newReader(), before), i.Parts)

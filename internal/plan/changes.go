@@ -40,7 +40,8 @@ type values struct {
 type outline struct {
 	provider provider
 	engines  []engine
-	written  map[string]any // the expressions of others' resources, by module, type and name
+	written  map[string]any     // the expressions of others' resources, by module, type and name
+	strays   map[string][]stray // names in ours that Terraform drops, by the same
 }
 
 // outlined makes the first pass.
@@ -123,10 +124,10 @@ func (p *Plan) outlined() error {
 }
 
 // writtenIn collects what the configuration of one module says of others'
-// resources: which attributes it sets.
+// resources, which attributes it sets, and of ours, which names Terraform drops.
 func (p *Plan) writtenIn(s *stream, path string) error {
 	if p.outline.written == nil {
-		p.outline.written = map[string]any{}
+		p.outline.written, p.outline.strays = map[string]any{}, map[string][]stray{}
 	}
 	b := &builder{}
 	return s.object(func(key string) error {
@@ -141,14 +142,22 @@ func (p *Plan) writtenIn(s *stream, path string) error {
 				if err := json.Unmarshal(raw, &r); err != nil {
 					return err
 				}
-				if r.Mode != "managed" || !foreign(r.Type) || b.reads(r.Type) == nil {
+				if r.Mode != "managed" || b.reads(r.Type) == nil {
 					return nil
 				}
 				var e struct{ Expressions any }
 				if err := json.Unmarshal(raw, &e); err != nil {
 					return err
 				}
-				p.outline.written[path+r.Type+"."+r.Name] = e.Expressions
+				key := path + r.Type + "." + r.Name
+				if foreign(r.Type) {
+					p.outline.written[key] = e.Expressions
+					return nil
+				}
+				value, unknown := expression(e.Expressions)
+				if found := strays(r.Type, node{value: value, unknown: unknown}); len(found) > 0 {
+					p.outline.strays[key] = found
+				}
 				return nil
 			})
 		case "module_calls":
@@ -275,7 +284,9 @@ func (p *Plan) item(ctx context.Context, b *builder, raw []byte) (i Item, ok boo
 	if foreign(c.Type) {
 		after.config = p.outline.written[strings.Join(append(module(c.Module), c.Type, c.Name), ".")]
 	}
-	i = b.build(ctx, c.Type, before, after)
+	calls := module(c.Module)
+	found := append(p.outline.strays[strings.Join(append(calls, c.Type, c.Name), ".")], strays(c.Type, p.source.written(calls, c.Type+"."+c.Name))...)
+	i = b.build(ctx, c.Type, before, after, found...)
 	if len(i.Parts) == 0 && i.Problem == nil { // of a type that may be anything
 		p.seen.Known--
 		p.seen.Judged--
@@ -283,7 +294,7 @@ func (p *Plan) item(ctx context.Context, b *builder, raw []byte) (i Item, ok boo
 		return i, false, nil
 	}
 	i.Unchanged = i.Unchanged || noop && v.Importing == nil && reflect.DeepEqual(v.Before, v.After)
-	i.Address, i.module, i.name = c.Address, module(c.Module), c.Name
+	i.Address, i.module, i.name = c.Address, calls, c.Name
 	return i, true, nil
 }
 

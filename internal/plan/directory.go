@@ -185,7 +185,8 @@ func (p *Plan) directoryItems(ctx context.Context) iter.Seq2[Item, error] {
 				}
 				value, unknown := bodyValue(o.block.Body)
 				m.nameSchedule(o.block.Body, value, unknown)
-				i := b.build(ctx, kind, node{}, node{value: value, unknown: unknown})
+				written := node{value: value, unknown: unknown}
+				i := b.build(ctx, kind, node{}, written, strays(kind, written)...)
 				if len(i.Parts) == 0 && i.Problem == nil {
 					p.seen.Known--
 					p.seen.skip(kind)

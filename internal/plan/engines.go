@@ -39,10 +39,11 @@ func (e engine) item(s *Source) (i Item, ok bool) {
 		p = r.kubernetesEngine(e.value)
 	case "sandboxio":
 		rules := first(e.value.get("policy"))
+		r.tell(append(strays("policy", rules), strays("policy", e.text(s))...))
 		i.Weakens, i.Sets = r.weakenings(rules), r.sets(rules, e.text(s))
 		block := first(e.value.get("docker"))
 		if block.isNull() {
-			if len(i.Weakens)+len(i.Sets) == 0 {
+			if len(i.Weakens)+len(i.Sets) == 0 && r.err() == nil {
 				return i, false
 			}
 			break
@@ -87,20 +88,7 @@ func (r *reader) weakenings(block node) []Weakening {
 // text is the policy block as it was written, which tells more than a plan's
 // JSON, where the text is known.
 func (e engine) text(s *Source) node {
-	if s == nil {
-		return node{}
-	}
-	m := s.modules[strings.Join(e.modules, ".")]
-	if m == nil {
-		return node{}
-	}
-	m.parse()
-	o := m.objects["provider."+e.name()]
-	if o == nil {
-		return node{}
-	}
-	value, unknown := bodyValue(o.block.Body)
-	return first(node{value: value, unknown: unknown}.get("policy"))
+	return first(s.written(e.modules, "provider."+e.name()).get("policy"))
 }
 
 // sets are the sets of rules that a policy block names.

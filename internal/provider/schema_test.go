@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/acctest"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/provider"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/wish"
 )
 
 // served is the schema as Terraform gets it.
@@ -151,5 +153,51 @@ func TestNothingThatLooksLikeASecretIsKept(t *testing.T) {
 				t.Errorf("%s: write-only is %v", at, a.WriteOnly)
 			}
 		})
+	}
+}
+
+// TestReviewsKnowTheNamesThatTheSchemaHas holds wish.Nested, by which a review
+// tells names that Terraform drops, to the schema.
+func TestReviewsKnowTheNamesThatTheSchemaHas(t *testing.T) {
+	t.Parallel()
+	resp := served(t)
+	var names func(o *tfprotov6.SchemaObject) wish.Object
+	names = func(o *tfprotov6.SchemaObject) wish.Object {
+		out := wish.Object{}
+		for _, a := range o.Attributes {
+			out[a.Name] = nil
+			if a.NestedType != nil {
+				out[a.Name] = names(a.NestedType)
+			}
+		}
+		if o.Nesting != tfprotov6.SchemaObjectNestingModeSingle {
+			return wish.Object{wish.Each: out}
+		}
+		return out
+	}
+	nested := func(b *tfprotov6.SchemaBlock) wish.Object {
+		var out wish.Object
+		for _, a := range b.Attributes {
+			if a.NestedType != nil && (a.Optional || a.Required) {
+				if out == nil {
+					out = wish.Object{}
+				}
+				out[a.Name] = names(a.NestedType)
+			}
+		}
+		return out
+	}
+	for kind, s := range resp.ResourceSchemas {
+		if diff := cmp.Diff(nested(s.Block), wish.Nested(kind)); diff != "" {
+			t.Errorf("%s (-schema +wish.Nested):\n%s", kind, diff)
+		}
+		for _, b := range s.Block.BlockTypes {
+			t.Errorf("%s has the block %s, which wish.Nested knows nothing of", kind, b.TypeName)
+		}
+	}
+	for _, b := range resp.Provider.Block.BlockTypes {
+		if diff := cmp.Diff(nested(b.Block), wish.Nested(b.TypeName)); diff != "" {
+			t.Errorf("the block %s (-schema +wish.Nested):\n%s", b.TypeName, diff)
+		}
 	}
 }

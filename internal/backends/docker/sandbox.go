@@ -194,7 +194,7 @@ func ended(err error) error {
 // paused one can be attached, and killed.
 func (b *Backend) Attach(ctx context.Context, id string) (driver.Sandbox, error) {
 	if !containerID.MatchString(id) {
-		return nil, &driver.Error{Code: driver.CodeNotFound, Op: "attach", Backend: Name, Err: errors.New("not the id of a sandbox"), Hint: "take the id from a sandbox's status: 64 hex digits"}
+		return nil, &driver.Error{Code: driver.CodeNotFound, Op: "attach", Backend: Name, Err: errors.New("not the id of a sandbox"), Hint: "sandboxio inspect lists the sandboxes; an id has 64 hex digits"}
 	}
 	cli, err := b.connect(ctx)
 	if err != nil {

@@ -28,6 +28,16 @@ type Expanded struct {
 // Known reports whether nothing is missing and nothing is wrong.
 func (e Expanded) Known() bool { return len(e.Unknown) == 0 && e.Problems == nil }
 
+// Malformed is what is wrong with what is known: of a network that is known in
+// full, that its rules have no canonical form too.
+func (e Expanded) Malformed() error {
+	if !e.Known() {
+		return e.Problems
+	}
+	_, err := Canonical(e.Network)
+	return err
+}
+
 // ExpandObject reads the object a template has. Null means deny.
 func ExpandObject(ctx context.Context, o types.Object) (Expanded, diag.Diagnostics) {
 	switch {

@@ -1,9 +1,7 @@
 package network
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -15,15 +13,16 @@ import (
 )
 
 // Attributes are what a network policy is written with. Nothing here opens
-// anything by being left out.
+// anything by being left out. Ports, modes, hosts and ranges have no validators:
+// Expand refuses them, in validate and in plan, each with its fix.
 func Attributes() map[string]schema.Attribute {
-	ports := []validator.Set{setvalidator.ValueInt64sAre(int64validator.Between(1, 65535))}
 	return map[string]schema.Attribute{
 		"egress": schema.ListNestedAttribute{
 			Optional: true, Computed: true,
 			Default: listdefault.StaticValue(types.ListValueMust(RuleType, []attr.Value{})),
 			MarkdownDescription: "What may be reached, over TCP. Default: `[]`, nothing at all, name resolution included. " +
-				"The order has no meaning. Each rule has exactly one of `host` and `cidr`.",
+				"The order has no meaning. Each rule has exactly one of `host` and `cidr`. Terraform drops other names without a word, as `port`, so that the rule " +
+				"means the default ports: read `canonical` in the plan, or have `sandboxio policy check` deny them.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"host": schema.StringAttribute{
 					Optional: true,
@@ -37,7 +36,7 @@ func Attributes() map[string]schema.Attribute {
 				},
 				"ports": schema.SetAttribute{
 					Optional: true, ElementType: types.Int64Type,
-					Validators:          append([]validator.Set{setvalidator.SizeAtLeast(1)}, ports...),
+					Validators:          []validator.Set{setvalidator.SizeAtLeast(1)},
 					MarkdownDescription: "Ports, each from 1 to 65535. Default: 80 and 443.",
 				},
 				"why": schema.StringAttribute{
@@ -49,13 +48,11 @@ func Attributes() map[string]schema.Attribute {
 		"expose": schema.SetAttribute{
 			Optional: true, Computed: true, ElementType: types.Int64Type,
 			Default:             setdefault.StaticValue(types.SetValueMust(types.Int64Type, []attr.Value{})),
-			Validators:          ports,
 			MarkdownDescription: "Ports, each from 1 to 65535, that authenticated callers reach from outside. Default: `[]`, none. A backend that cannot authenticate them refuses.",
 		},
 		"mode": schema.StringAttribute{
 			Optional: true, Computed: true,
-			Default:    stringdefault.StaticString("transparent"),
-			Validators: []validator.String{stringvalidator.OneOf("transparent", "proxy")},
+			Default: stringdefault.StaticString("transparent"),
 			MarkdownDescription: "How an allowlist is enforced. `transparent` needs nothing of the program; `proxy` lets only proxy-aware programs out " +
 				"and is refused for detached sandboxes. Default: `transparent`. It means nothing without `egress`.",
 		},

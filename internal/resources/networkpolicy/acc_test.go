@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/acctest"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/provider"
 )
 
 const at = "sandboxio_network_policy.n"
@@ -123,6 +124,34 @@ func TestAccDenialsPointAtTheRule(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			one(t, resource.TestStep{Config: block(c.rules), PlanOnly: true, ExpectError: regexp.MustCompile(c.want)})
+		})
+	}
+}
+
+// TestAccValidateRefusesWhatIsWritten asks terraform validate alone: nothing of
+// it is planned.
+func TestAccValidateRefusesWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	const u = "resource \"terraform_data\" \"u\" {}\n"
+	w := acctest.NewWorkspace(t, provider.Options{}, u+block(`{ host = terraform_data.u.output }`))
+	w.Must(t, "validate", "-no-color") // what is not known is left to the plan
+	for _, c := range []struct{ name, rules, want string }{
+		{"every host", `{ host = "a.example.com" },` + "\n" + `{ host = "*" }`, `(?s)wildcard.*Attribute: egress\[1\].host.*Fix.*Code: invalid`},
+		{"a URL", `{ host = "https://a.example.com" }`, `(?s)egress\[0\].host`},
+		{"a single label", `{ host = "localhost" }`, `(?s)egress\[0\].host`},
+		{"neither", `{}`, `(?s)exactly one of.*egress\[0\]`},
+		{"both", `{ host = "a.example.com", cidr = "203.0.113.0/24" }`, `(?s)exactly one of.*egress\[0\]`},
+		{"no port", `{ host = "a.example.com", ports = [65536] }`, `(?s)65536.*Attribute: egress\[0\].ports.*Fix.*Code: invalid`},
+		{"beside what is not known", `{ host = terraform_data.u.output }, { host = "*" }`, `(?s)Attribute: egress\[1\].host`},
+		{"in a template", "]\n}\nresource \"sandboxio_template\" \"t\" {\n name = \"t\"\n network_policy = { egress = [{ cidr = \"10.0.0.0/99\" }] }\n secrets = [", `(?s)Attribute: network_policy.egress\[0\].cidr`},
+		{"a mode", "]\n  mode = \"fast\"\n expose = [", `(?s)"fast" is no mode.*Attribute: mode.*Fix: use\s+"transparent"\s+or\s+"proxy".*Code: invalid`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w.Write(t, "main.tf", u+block(c.rules))
+			out, err := w.Terraform(t, "validate", "-no-color")
+			if err == nil || !regexp.MustCompile(c.want).MatchString(out) {
+				t.Errorf("%v: %s", err, out)
+			}
 		})
 	}
 }

@@ -18,10 +18,11 @@ import (
 type policyResource struct{ site *site.Site }
 
 var (
-	_ resource.ResourceWithConfigure   = (*policyResource)(nil)
-	_ resource.ResourceWithIdentity    = (*policyResource)(nil)
-	_ resource.ResourceWithModifyPlan  = (*policyResource)(nil)
-	_ resource.ResourceWithImportState = (*policyResource)(nil)
+	_ resource.ResourceWithConfigure      = (*policyResource)(nil)
+	_ resource.ResourceWithIdentity       = (*policyResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*policyResource)(nil)
+	_ resource.ResourceWithImportState    = (*policyResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*policyResource)(nil)
 )
 
 // NewResource makes sandboxio_network_policy.

@@ -14,10 +14,11 @@ import (
 type templateResource struct{ site *site.Site }
 
 var (
-	_ resource.ResourceWithConfigure   = (*templateResource)(nil)
-	_ resource.ResourceWithIdentity    = (*templateResource)(nil)
-	_ resource.ResourceWithModifyPlan  = (*templateResource)(nil)
-	_ resource.ResourceWithImportState = (*templateResource)(nil)
+	_ resource.ResourceWithConfigure      = (*templateResource)(nil)
+	_ resource.ResourceWithIdentity       = (*templateResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*templateResource)(nil)
+	_ resource.ResourceWithImportState    = (*templateResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*templateResource)(nil)
 )
 
 // NewResource makes sandboxio_template.
