@@ -3,6 +3,8 @@ package docker
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -19,6 +21,7 @@ const (
 	hintDoctor = "sandboxio doctor"
 	hintSetup  = "sandboxio setup docker"
 	hintReap   = "sandboxio reap --kill"
+	hintLog    = "journalctl -u docker, on the engine's host"
 )
 
 // fail turns what an engine call gave into the error a caller gets. ctx is the
@@ -34,13 +37,32 @@ func fail(ctx context.Context, op, id string, err error) error {
 	var joined interface{ Unwrap() []error }
 	var e *driver.Error
 	if errors.As(err, &joined) && !errors.As(err, &e) {
-		return &driver.Error{Code: codeOf(err), Op: op, Backend: Name, Sandbox: id, Err: err}
+		code := codeOf(err)
+		return &driver.Error{Code: code, Op: op, Backend: Name, Sandbox: id, Hint: hintOf(code, err), Err: err}
 	}
 	if errors.As(err, &e) {
 		return named(err, op, id)
 	}
 	code := codeOf(err)
 	return &driver.Error{Code: code, Op: op, Backend: Name, Sandbox: id, Hint: hintOf(code, err), Err: err}
+}
+
+// during says what was being done when err came about, and leaves what is to be
+// known of it where callers look for it.
+func during(what string, err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, during(what, e))
+		}
+		return driver.Join(all...)
+	}
+	if e, ok := err.(*driver.Error); ok { //nolint:errorlint // only the outermost
+		c := *e
+		c.Err = fmt.Errorf("%s: %w", what, e.Err)
+		return &c
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // named fills in what a *driver.Error from a lower layer does not know, in each
@@ -77,11 +99,12 @@ func codeOf(err error) driver.Code {
 		cerrdefs.IsUnauthorized(err), cerrdefs.IsPermissionDenied(err):
 		return driver.CodeUnauthenticated
 	case client.IsErrConnectionFailed(err), cerrdefs.IsUnavailable(err), errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, context.Canceled), strings.Contains(text, "Cannot connect to the Docker daemon"):
+		errors.Is(err, context.Canceled), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), // it hung up
+		strings.Contains(text, "Cannot connect to the Docker daemon"):
 		return driver.CodeUnavailable
 	case cerrdefs.IsNotFound(err):
 		return driver.CodeNotFound
-	case cerrdefs.IsConflict(err), cerrdefs.IsAlreadyExists(err):
+	case cerrdefs.IsConflict(err), cerrdefs.IsAlreadyExists(err), ambiguous(text):
 		return driver.CodeConflict
 	case cerrdefs.IsResourceExhausted(err), strings.Contains(text, "no space left on device"):
 		return driver.CodeExhausted
@@ -94,6 +117,10 @@ func codeOf(err error) driver.Code {
 	}
 	return driver.CodeInternal
 }
+
+// ambiguous reports whether an engine before 25 made a network of a name that
+// another has, which it does, and then knows neither by it.
+func ambiguous(text string) bool { return strings.Contains(text, "is ambiguous (") }
 
 // hintOf names the fix for failures of the engine as a whole.
 func hintOf(code driver.Code, err error) string {
@@ -111,6 +138,10 @@ func hintOf(code driver.Code, err error) string {
 		return "upgrade Docker Engine to 20.10 or later"
 	case code == driver.CodeExhausted:
 		return "docker system df"
+	case code == driver.CodeConflict && (strings.Contains(text, "already in use") || strings.Contains(text, "already exists") || ambiguous(text)):
+		return "create it again, under a name of its own; docker ps -a and docker network ls tell who has this one"
+	case code == driver.CodeInternal:
+		return hintLog
 	}
 	return ""
 }

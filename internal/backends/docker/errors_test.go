@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -27,6 +29,8 @@ func TestErrorsGetACode(t *testing.T) {
 		{errors.New("permission denied while trying to connect to the docker API at unix:///x"), driver.CodeUnauthenticated},
 		{errors.New("--storage-opt is supported only for overlay over xfs with 'pquota' mount option"), driver.CodeUnsupported},
 		{context.DeadlineExceeded, driver.CodeUnavailable}, // a bound of ours: the caller's passes below
+		{io.ErrUnexpectedEOF, driver.CodeUnavailable},      // the engine hung up
+		{errors.New("network x is ambiguous (2 matches found on name)"), driver.CodeConflict},
 		{errors.New("anything else"), driver.CodeInternal},
 		{&driver.Error{Code: driver.CodeGone}, driver.CodeGone},
 	} {
@@ -45,6 +49,17 @@ func TestErrorsKeepTheirParts(t *testing.T) {
 	two := driver.Join(driver.Invalid("a", "x", "y"), driver.Invalid("b", "x", "y"))
 	if got := driver.Problems(fail(t.Context(), "create", "", two)); len(got) != 2 {
 		t.Errorf("joined problems: %v", got)
+	}
+	for name, err := range map[string]error{"one": driver.Invalid("a", "x", "y"), "two": two, "another's": errors.New("x")} {
+		err := fail(t.Context(), "create", "", during("looking", err))
+		for _, e := range driver.Problems(err) {
+			if e.Backend != Name || e.Hint == "" || !strings.Contains(e.Err.Error(), "looking: x") {
+				t.Errorf("%s, and what was being done: %#v", name, e)
+			}
+		}
+		if driver.CodeOf(err) == "" {
+			t.Errorf("%s has no code: %v", name, err)
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

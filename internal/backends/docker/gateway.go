@@ -83,7 +83,11 @@ func (b *Backend) verifyGateway(ctx context.Context, cli *client.Client, image, 
 		return err
 	}
 	defer res.Content.Close()
-	got, err := digestInTar(res.Content)
+	content := &arriving{r: res.Content}
+	got, err := digestInTar(content)
+	if content.err != nil {
+		return during("reading the gateway back", content.err)
+	}
 	if err == nil && got != want {
 		err = fmt.Errorf("it has %s, expected %s", got, want)
 	}

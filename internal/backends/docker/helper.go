@@ -92,7 +92,11 @@ func readHelper(ctx context.Context, cli *client.Client, h *helper, container st
 		return err
 	}
 	defer res.Content.Close()
-	digest, err := digestInTar(res.Content)
+	content := &arriving{r: res.Content}
+	digest, err := digestInTar(content)
+	if content.err != nil {
+		return during("reading the guest back", content.err)
+	}
 	if err != nil {
 		return tampered(h.volume, err.Error())
 	}
@@ -100,6 +104,21 @@ func readHelper(ctx context.Context, cli *client.Client, h *helper, container st
 		return tampered(h.volume, fmt.Sprintf("it has %s, expected %s", digest, h.digest))
 	}
 	return nil
+}
+
+// arriving remembers why what was to be read did not arrive in full, which says
+// nothing of what it is.
+type arriving struct {
+	r   io.Reader
+	err error
+}
+
+func (a *arriving) Read(p []byte) (int, error) {
+	n, err := a.r.Read(p)
+	if err != nil && err != io.EOF {
+		a.err = err
+	}
+	return n, err
 }
 
 // digestInTar hashes the only file of an archive.

@@ -69,22 +69,34 @@ func (l late) WriteHeader(code int) { l.then(); l.ResponseWriter.WriteHeader(cod
 // pass listens on a socket of its own for the real engine.
 func pass(t testing.TB, engine string, nth int, then func()) (*passer, string) {
 	t.Helper()
+	p := &passer{nth: nth, then: then, proxy: toward(engine)}
+	return p, listening(t, p)
+}
+
+// toward passes requests on to an engine.
+func toward(engine string) *httputil.ReverseProxy {
 	socket := strings.TrimPrefix(engine, "unix://")
-	p := &passer{nth: nth, then: then, proxy: httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "engine"})}
-	p.proxy.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "engine"})
+	proxy.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}
-	p.proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {}
+	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {}
+	return proxy
+}
+
+// listening serves on a socket until the test's end.
+func listening(t testing.TB, h http.Handler) (host string) {
+	t.Helper()
 	at := filepath.Join(t.TempDir(), "d.sock")
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := &http.Server{Handler: p} //nolint:gosec // it is for one process of ours
+	srv := &http.Server{Handler: h} //nolint:gosec // it is for one process of ours
 	var served sync.WaitGroup
 	served.Go(func() { _ = srv.Serve(l) })
 	t.Cleanup(func() { _ = srv.Close(); served.Wait() })
-	return p, "unix://" + at
+	return "unix://" + at
 }
 
 // TestACreatorThatIsKilledLeavesNothingAfterASweep kills it after each call by

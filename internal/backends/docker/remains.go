@@ -35,7 +35,7 @@ func (b *Backend) closeAfter(ctx context.Context, cli *client.Client, w *way, op
 // removeSet removes all that carries a set: the sandbox and its gateway, and
 // then their networks, which would not go before.
 func (b *Backend) removeSet(ctx context.Context, cli *client.Client, set string) error {
-	containers, networks, err := b.setOf(ctx, cli, set)
+	containers, networks, err := b.findSet(ctx, cli, set)
 	if err != nil {
 		return leaked("kill", "of the set "+set, err)
 	}
@@ -54,6 +54,24 @@ func (b *Backend) removeSet(ctx context.Context, cli *client.Client, set string)
 	}
 	all.Wait()
 	return driver.Join(errs...)
+}
+
+// findSet is setOf of an engine that may fail to answer: what it does not tell
+// of would be left.
+func (b *Backend) findSet(ctx context.Context, cli *client.Client, set string) ([]container.Summary, []network.Summary, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.removeLimit)
+	defer cancel()
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
+		containers, networks, err := b.setOf(ctx, cli, set)
+		if err == nil {
+			return containers, networks, nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, nil, err
+		}
+	}
 }
 
 // setOf lists what carries a set.

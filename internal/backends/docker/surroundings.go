@@ -47,7 +47,7 @@ func (b *Backend) surroundings(ctx context.Context, cli *client.Client, o order,
 	var s surroundings
 	var err error
 	if s.host, err = b.look(ctx, cli, o, w); err != nil {
-		return s, fmt.Errorf("looking at the network of the engine's host: %w", err)
+		return s, during("looking at the network of the engine's host", err)
 	}
 	for _, a := range s.host.Addrs {
 		s.protect = append(s.protect, driver.Range{Prefix: netip.PrefixFrom(a, a.BitLen()), Class: driver.ClassPrivate})

@@ -244,7 +244,11 @@ func (b *Backend) createNetwork(ctx context.Context, cli *client.Client, n netwo
 	// It may be there, or come to be: its name is this call's alone.
 	clean := context.WithoutCancel(ctx)
 	for end := time.Now().Add(b.searchLimit); ; time.Sleep(50 * time.Millisecond) {
-		found, ierr := cli.NetworkInspect(clean, n.name, client.NetworkInspectOptions{})
+		var found client.NetworkInspectResult
+		ierr := bounded(clean, func(ctx context.Context) (err error) {
+			found, err = cli.NetworkInspect(ctx, n.name, client.NetworkInspectOptions{})
+			return err
+		})
 		if ierr == nil {
 			return "", errors.Join(err, b.removeNetwork(clean, cli, found.Network.ID))
 		}

@@ -35,7 +35,7 @@ type Notes struct{ conn *netlink.Conn }
 func ListenNotes() (*Notes, error) {
 	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
 	if err != nil {
-		return nil, err
+		return nil, lacking(err)
 	}
 	header := []byte{unix.AF_UNSPEC, 0, 0, 0}
 	binary.BigEndian.PutUint16(header[2:], gateway.NoteGroup)
