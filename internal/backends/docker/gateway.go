@@ -171,6 +171,9 @@ func (b *Backend) startGateway(ctx context.Context, cli *client.Client, o order,
 		return err
 	}
 	line, err := w.heard.first(ctx)
+	if e, ok := errors.AsType[*driver.Error](err); ok && e.Code == driver.CodeUnsupported {
+		e.Hint = orProxy(e.Hint, o.spec.Detached)
+	}
 	if err != nil {
 		return err
 	}

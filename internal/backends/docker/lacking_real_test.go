@@ -20,10 +20,10 @@ func TestWhatAGatewayLacksIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		take func(t *testing.T, host map[string]any)
 		says string
-		hint []string
+		hint string
 	}{
 		"a kernel with nftables": {withoutNetfilter, "the kernel of the engine's host does not take the packet filter",
-			[]string{"on the engine's host: modprobe -a nf_tables ", `set mode to "proxy"`}},
+			"on the engine's host: modprobe -a nf_tables "},
 		"CAP_NET_ADMIN": {func(t *testing.T, host map[string]any) {
 			t.Helper()
 			all, _ := host["CapAdd"].([]any)
@@ -32,53 +32,55 @@ func TestWhatAGatewayLacksIsRefused(t *testing.T) {
 				t.Errorf("it is not among %v", all)
 			}
 			host["CapAdd"] = rest
-		}, "the gateway lacks CAP_NET_ADMIN", []string{`set mode to "proxy"`, "CAP_NET_ADMIN"}},
+		}, "the gateway lacks CAP_NET_ADMIN", "use an engine that grants CAP_NET_ADMIN to containers"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			b, m := meddled(t, plain.opts)
-			taken := 0
-			m.before = func(call string, _ *http.Request, body []byte) []byte {
-				if call != "POST /containers/create of gateway #1" {
+		for _, detached := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", detached"}[detached], func(t *testing.T) {
+				b, m := meddled(t, plain.opts)
+				taken := 0
+				m.before = func(call string, _ *http.Request, body []byte) []byte {
+					if call != "POST /containers/create of gateway #1" {
+						return body
+					}
+					taken++
+					var made map[string]any
+					if err := json.Unmarshal(body, &made); err != nil {
+						t.Error(err)
+						return body
+					}
+					host, _ := made["HostConfig"].(map[string]any)
+					c.take(t, host)
+					body, err := json.Marshal(made)
+					if err != nil {
+						t.Error(err)
+					}
 					return body
 				}
-				taken++
-				var made map[string]any
-				if err := json.Unmarshal(body, &made); err != nil {
-					t.Error(err)
-					return body
+				spec := realSpec(t, image)
+				spec.Detached = detached
+				spec.Network.Egress = rules(t, "allowed.example")
+				began := time.Now()
+				sb, err := b.Create(limited(t, time.Minute), spec)
+				if err == nil {
+					_ = sb.Kill(t.Context())
 				}
-				host, _ := made["HostConfig"].(map[string]any)
-				c.take(t, host)
-				body, err := json.Marshal(made)
-				if err != nil {
-					t.Error(err)
+				t.Logf("after %v: %v", time.Since(began).Round(time.Millisecond), err)
+				if time.Since(began) > wayLimit/2 {
+					t.Errorf("it took %v", time.Since(began))
 				}
-				return body
-			}
-			spec := realSpec(t, image)
-			spec.Network.Egress = rules(t, "allowed.example")
-			began := time.Now()
-			sb, err := b.Create(limited(t, time.Minute), spec)
-			if err == nil {
-				_ = sb.Kill(t.Context())
-			}
-			t.Logf("after %v: %v", time.Since(began).Round(time.Millisecond), err)
-			if time.Since(began) > wayLimit/2 {
-				t.Errorf("it took %v", time.Since(began))
-			}
-			e := driver.Problems(err)
-			if taken != 1 || len(e) != 1 || e[0].Code != driver.CodeUnsupported || e[0].Field != "network" || e[0].Backend != Name || !strings.Contains(err.Error(), c.says) {
-				t.Fatalf("%v", err)
-			}
-			for _, h := range c.hint {
-				if !strings.Contains(e[0].Hint, h) {
-					t.Errorf("the hint %q does not say %q", e[0].Hint, h)
+				e := driver.Problems(err)
+				if taken != 1 || len(e) != 1 || e[0].Code != driver.CodeUnsupported || e[0].Field != "network" || e[0].Backend != Name || !strings.Contains(err.Error(), c.says) {
+					t.Fatalf("%v", err)
 				}
-			}
-			if l := ofInstance(t, plain, spec.Token); len(l) > 0 {
-				t.Errorf("left: %v", l)
-			}
-		})
+				// A detached one has nobody to be its proxy.
+				if !strings.HasPrefix(e[0].Hint, c.hint) || strings.Contains(e[0].Hint, `set mode to "proxy"`) == detached {
+					t.Errorf("the hint is %q", e[0].Hint)
+				}
+				if l := ofInstance(t, plain, spec.Token); len(l) > 0 {
+					t.Errorf("left: %v", l)
+				}
+			})
+		}
 	}
 }
 

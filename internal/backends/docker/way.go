@@ -268,10 +268,14 @@ func refuseLax(h boot.Host, detached bool) error {
 	if !h.Lax {
 		return nil
 	}
-	fix := "on the engine's host: sysctl -w net.ipv4.conf.all.rp_filter=2, and the same in /etc/sysctl.d"
-	if !detached {
-		fix += `; or set mode to "proxy"`
-	}
-	return &driver.Error{Code: driver.CodeUnsupported, Field: "network.mode", Hint: fix,
+	return &driver.Error{Code: driver.CodeUnsupported, Field: "network.mode", Hint: orProxy("on the engine's host: sysctl -w net.ipv4.conf.all.rp_filter=2, and the same in /etc/sysctl.d", detached),
 		Err: errors.New("the engine's host takes in what a sandbox sends to everybody on its network, since net.ipv4.conf.all.rp_filter and …default.rp_filter are 0")}
+}
+
+// orProxy adds to a fix, of an engine that gateways cannot be on, to do without.
+func orProxy(fix string, detached bool) string {
+	if detached {
+		return fix
+	}
+	return fix + `; or set mode to "proxy"`
 }

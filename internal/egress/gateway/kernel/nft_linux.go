@@ -54,7 +54,7 @@ func lacking(err error) error {
 	case errors.Is(err, os.ErrPermission):
 		return NoAdmin()
 	case errors.Is(err, unix.EPROTONOSUPPORT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EAFNOSUPPORT), errors.Is(err, unix.ENOENT), errors.Is(err, unix.EINVAL):
-		return &driver.Error{Code: driver.CodeUnsupported, Field: "network", Hint: "on the engine's host: modprobe -a nf_tables nft_chain_nat nft_ct nft_redir nft_masq nft_limit nft_connlimit nft_log nfnetlink_log; or set mode to \"proxy\"",
+		return &driver.Error{Code: driver.CodeUnsupported, Field: "network", Hint: "on the engine's host: modprobe -a nf_tables nft_chain_nat nft_ct nft_redir nft_masq nft_limit nft_connlimit nft_log nfnetlink_log",
 			Err: fmt.Errorf("the kernel of the engine's host does not take the packet filter: nftables with sets, connection tracking, limits and address translation is needed: %w", err)}
 	}
 	return err
@@ -62,7 +62,7 @@ func lacking(err error) error {
 
 // NoAdmin is the refusal of a container that may not administer its network.
 func NoAdmin() error {
-	return &driver.Error{Code: driver.CodeUnsupported, Field: "network", Hint: "set mode to \"proxy\", or use an engine that grants CAP_NET_ADMIN to containers, as one does that runs as root",
+	return &driver.Error{Code: driver.CodeUnsupported, Field: "network", Hint: "use an engine that grants CAP_NET_ADMIN to containers, as one does that runs as root on its host",
 		Err: errors.New("the gateway lacks CAP_NET_ADMIN, without which nothing would be enforced")}
 }
 
