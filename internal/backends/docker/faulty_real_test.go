@@ -115,7 +115,8 @@ func TestM119WhateverCallFailsNothingIsLeft(t *testing.T) {
 				}
 				seen[call] = seen[call] || open
 				for name, how := range faults {
-					if how == cut && (undivided.MatchString(call) || tolerated[call] != "") {
+					// To who asks, a question that is lost is one whose answer is.
+					if how == cut && (undivided.MatchString(call) || tolerated[call] != "") || how == lose && strings.HasPrefix(call, "GET ") {
 						continue
 					}
 					count++
