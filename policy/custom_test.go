@@ -302,6 +302,21 @@ func TestAnAllowlistOfTenThousandRulesIsJudgedInTime(t *testing.T) {
 	}
 }
 
+// Beyond the longest list there may be, nothing is evaluated, and the answer is
+// an error that denies.
+func TestAnAllowlistThatIsTooLongIsRefused(t *testing.T) {
+	r := goodOf(KindNetworkPolicy)
+	r.Network.Egress = make([]Egress, driver.MaxRules+1)
+	for i := range r.Network.Egress {
+		r.Network.Egress[i].Host = new("example.com")
+	}
+	v, err := load(t, Options{}).Judge(t.Context(), Input{Kind: KindNetworkPolicy, Stage: StagePlan, Resource: r})
+	p := driver.Problems(err)
+	if v.Decision == sandbox.Allow || len(p) != 1 || p[0].Field != "network.egress" || !strings.Contains(err.Error(), "50001 rules are too many") {
+		t.Errorf("%s, %v", v.Decision, err)
+	}
+}
+
 // What a rule makes is bounded by the time that it has: a text that doubles has
 // no time to fill the memory.
 func TestARuleThatDoublesATextDeniesWithinItsBudget(t *testing.T) {

@@ -125,6 +125,20 @@ func allowlist(t *testing.T, runtime string) {
 			t.Logf("%s: %s", c.name, what)
 		}
 	}
+	// It does not exist, rather than that nobody can say: programs would ask
+	// another server, or again and again.
+	for name, c := range map[string]struct{ program, says string }{
+		"the C library (M12)":          {`import socket; socket.gethostbyname("denied.example")`, "Name or service not known"},
+		"the C library, of both (M12)": {`import socket; socket.getaddrinfo("denied.example", 80)`, "Name or service not known"},
+		"getent (M12)":                 {`import subprocess, time; at = time.time(); r = subprocess.run(["getent", "ahosts", "denied.example"]); raise SystemExit("getent says %d, soon: %s" % (r.returncode, time.time() - at < 4))`, "getent says 2, soon: True"},
+		"the message itself (M12)": {attempts + `
+name = [l.split()[1] for l in open("/etc/resolv.conf") if l.startswith("nameserver")]
+raise SystemExit("%d servers, code %d" % (len(name), dns(name[0], "denied.example", 1)[3] & 15))`, "1 servers, code 3"},
+	} {
+		if out, exit := run(t, sb, "sh", "-c", `exec python3 -c "$0" 2>&1`, c.program); exit.Code == 0 || !strings.Contains(out, c.says) {
+			t.Errorf("%s: %q, %+v; want %q", name, out, exit, c.says)
+		}
+	}
 	saw := w.saw(t, plain)
 	for _, never := range []string{"udp ", "secret", worldDenied, worldMetadata, worldPrivate, "tcp 22", "tcp 8080"} {
 		if strings.Contains(saw, never) {

@@ -4,6 +4,7 @@ package docker
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -57,6 +58,37 @@ func TestM33EachSandboxHasAPolicyOfItsOwn(t *testing.T) {
 	}
 	delete(sandboxes, "a name")
 	each("when one has ended")
+}
+
+// TestTheLongestListIsEnforced makes sandboxes with as many rules as there may
+// be: none is lost on the way, whether they go into sets or are asked for by name.
+func TestTheLongestListIsEnforced(t *testing.T) {
+	plain, image := engine(t)
+	w := newInternet(t, plain, image)
+	b := w.backend(t, plain)
+	many := rules(t, "allowed.example", worldCIDR+"/32:7000")
+	for i := len(many); i < driver.MaxRules; i++ {
+		if i%2 == 0 {
+			many = append(many, driver.Rule{Host: fmt.Sprintf("h%d.example.com", i)})
+		} else {
+			many = append(many, driver.Rule{Prefix: netip.PrefixFrom(netip.AddrFrom4([4]byte{20, byte(i >> 16), byte(i >> 8), byte(i)}), 32)})
+		}
+	}
+	many, err := driver.Canonical(many)
+	if err != nil || len(many) != driver.MaxRules {
+		t.Fatalf("%d rules, %v", len(many), err)
+	}
+	spec := realSpec(t, image)
+	spec.Network.Egress = many
+	sb := create(t, b, spec)
+	for expression, want := range map[string]bool{
+		`http("allowed.example", 80, "allowed.example")`: true, `tcp("` + worldCIDR + `", 7000)`: true,
+		`http("` + worldDenied + `", 80, "denied.example")`: false, `resolve("denied.example")`: false,
+	} {
+		if open, said := attempt(t, sb, expression); open != want {
+			t.Errorf("%s: %s", expression, said)
+		}
+	}
 }
 
 // TestM36ThePolicyStandsBeforeTheFirstInstruction looks at each step of a
