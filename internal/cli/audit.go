@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -101,6 +102,9 @@ func (a *app) auditVerify(name, head string) error {
 // count is a number with its noun.
 func count(n uint64, noun string) string {
 	if n != 1 {
+		if stem, ok := strings.CutSuffix(noun, "y"); ok {
+			noun = stem + "ie"
+		}
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)

@@ -7,8 +7,8 @@ import (
 )
 
 const allowlistHelp = `FILE, or - for standard input, has one rule a line, as example.com,
-*.example.com:443, 203.0.113.0/24:22 or [2001:db8::/32]:443, and after a # the
-reason; or it is JSON: a list of rules, or an object with them in "egress", as
+*.example.com:443,8443, 203.0.113.0/24:8022 or [2001:db8::/32]:443, and after a #
+the reason; or it is JSON: a list of rules, or an object with them in "egress", as
 sandboxio_network_policy has them.`
 
 func (a *app) egressCommand() *cobra.Command {

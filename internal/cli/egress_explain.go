@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/wish"
+	"github.com/sandboxio/terraform-provider-sandboxio/policy"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -100,23 +102,23 @@ func parseRequest(word, at string) (egress.Request, error) {
 }
 
 func (l allowlist) explain(ctx context.Context, r egress.Request, mode driver.Mode) (explained, error) {
-	if len(l.malformed) > 0 {
-		f := l.malformed[0]
-		return explained{}, driver.Invalid(f.Place, f.Text, f.Fix)
+	if err := l.refusal(); err != nil {
+		return explained{}, err
 	}
 	p, err := egress.Compile(l.rules, egress.Options{})
 	if err != nil {
 		return explained{}, err
 	}
+	engine, err := policy.Load(ctx, policy.Options{})
+	if err != nil {
+		return explained{}, err
+	}
 	e := explained{Schema: "sandboxio.egress.explain/v1", Verdict: "refused", Mode: mode, Explanation: p.Explain(r), Unenforceable: []unenforceable{}}
-	for _, rule := range p.Rules() {
-		_, err := egress.Mechanisms(driver.Network{Egress: []driver.Rule{rule}, Mode: mode})
-		for _, problem := range driver.Problems(err) {
-			e.Unenforceable = append(e.Unenforceable, unenforceable{rule.String(), problem.Err.Error(), problem.Hint})
-		}
+	if e.Unenforceable, err = refusals(ctx, engine, p.Rules(), mode); err != nil {
+		return e, err
 	}
 	if e.Missing != nil {
-		if err := e.readvise(ctx); err != nil {
+		if err := e.readvise(ctx, engine); err != nil {
 			return e, err
 		}
 	}
@@ -129,16 +131,36 @@ func (l allowlist) explain(ctx context.Context, r egress.Request, mode driver.Mo
 	return e, nil
 }
 
-// readvise takes advice back that nobody could follow: a rule that cannot be
-// enforced, or that the policy denies.
-func (e *explained) readvise(ctx context.Context) error {
-	rule := []driver.Rule{*e.Missing}
-	if _, err := egress.Mechanisms(driver.Network{Egress: rule, Mode: e.Mode}); err != nil {
-		p := driver.Problems(err)[0]
-		e.Fix = fmt.Sprintf("%s; as it is, a rule for %s cannot be enforced: %v", p.Hint, e.Missing, p.Err)
-		return nil
+// refusals are the canonical rules that cannot be enforced, with fixes that the
+// policy does not deny.
+func refusals(ctx context.Context, engine *policy.Engine, rules []driver.Rule, mode driver.Mode) ([]unenforceable, error) {
+	out := []unenforceable{}
+	denied := map[uint16]string{} // by port, "" for one that is not
+	for _, rule := range rules {
+		_, err := egress.Mechanisms(driver.Network{Egress: []driver.Rule{rule}, Mode: mode})
+		for _, p := range driver.Problems(err) {
+			fix := p.Hint
+			if mute, ok := errors.AsType[*egress.MuteError](p); ok {
+				if _, known := denied[mute.Port]; !known {
+					by, err := deniedPorts(ctx, engine, mode, []uint16{mute.Port})
+					if err != nil {
+						return nil, err
+					}
+					denied[mute.Port] = by[mute.Port]
+				}
+				fix = muteFix(rule, mute.Port, denied)
+			}
+			out = append(out, unenforceable{rule.String(), p.Err.Error(), fix})
+		}
 	}
-	judged, err := allowlist{rules: rule}.judge(ctx, e.Mode)
+	return out, nil
+}
+
+// readvise takes advice back that nobody could follow: a rule that the policy
+// denies, or that cannot be enforced.
+func (e *explained) readvise(ctx context.Context, engine *policy.Engine) error {
+	rule := []driver.Rule{*e.Missing}
+	judged, err := allowlist{rules: rule}.judge(ctx, engine, e.Mode)
 	if err != nil {
 		return err
 	}
@@ -148,6 +170,16 @@ func (e *explained) readvise(ctx context.Context) error {
 			return nil
 		}
 	}
+	_, err = egress.Mechanisms(driver.Network{Egress: rule, Mode: e.Mode})
+	if err == nil {
+		return nil
+	}
+	p := driver.Problems(err)[0]
+	hint := p.Hint
+	if mute, ok := errors.AsType[*egress.MuteError](p); ok { // what is not there cannot be removed, and the policy lets others have the port
+		hint = fmt.Sprintf("only a rule for a CIDR can have port %d", mute.Port)
+	}
+	e.Fix = fmt.Sprintf("%s; as it is, a rule for %s cannot be enforced: %v", hint, e.Missing, p.Err)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -15,13 +16,9 @@ import (
 // kindPolicy is what the policy says of a rule and lint itself does not.
 const kindPolicy egress.Kind = "policy"
 
-// judge is what the policy of a plan says of the list as a network policy. The
+// judge is what a policy says of the list as a network policy. The
 // index of each finding is in l.rules.
-func (l allowlist) judge(ctx context.Context, mode driver.Mode) ([]linted, error) {
-	engine, err := policy.Load(ctx, policy.Options{})
-	if err != nil {
-		return nil, err
-	}
+func (l allowlist) judge(ctx context.Context, engine *policy.Engine, mode driver.Mode) ([]linted, error) {
 	v, err := engine.Judge(ctx, policy.Input{
 		Kind: policy.KindNetworkPolicy, Stage: policy.StagePlan, Name: l.name,
 		Resource: policy.Resource{Network: policy.NetworkOf(driver.Network{Egress: l.rules, Expose: l.expose, Mode: mode})},
@@ -66,6 +63,36 @@ func placeOf(path string) (index int, field string) {
 	}
 	_, field, _ = strings.Cut(rest, "].")
 	return index, field
+}
+
+// deniedPorts are those of the ports that the policy denies to any rule, one
+// for a CIDR included, with the id of its rule.
+func deniedPorts(ctx context.Context, engine *policy.Engine, mode driver.Mode, ports []uint16) (map[uint16]string, error) {
+	var l allowlist
+	for _, p := range ports {
+		l.rules = append(l.rules, driver.Rule{Prefix: netip.MustParsePrefix("203.0.113.7/32"), Ports: []uint16{p}}) // of nobody
+	}
+	denied := map[uint16]string{}
+	if len(ports) == 0 {
+		return denied, nil
+	}
+	judged, err := l.judge(ctx, engine, mode)
+	for _, f := range judged {
+		if f.Index >= 0 && f.Field == "ports" && f.Effect == sandbox.Deny {
+			denied[ports[f.Index]] = f.Policy
+		}
+	}
+	return denied, err
+}
+
+// muteFix is how a canonical rule for a host gets rid of a port on which no
+// host is named, and whether a CIDR would do, as denied knows.
+func muteFix(r driver.Rule, port uint16, denied map[uint16]string) string {
+	fix := egress.Without(r, port)
+	if id := denied[port]; id != "" {
+		return fmt.Sprintf("%s; the policy denies port %d to a CIDR too (%s)", fix, port, id)
+	}
+	return fmt.Sprintf("%s; only a rule for a CIDR can have port %d", fix, port)
 }
 
 // alike are the rules of the policy that say what a finding of lint says.

@@ -87,7 +87,7 @@ type learnedRule struct {
 }
 
 func (a *app) learn(ctx context.Context, l learning) error {
-	spec, err := a.learningSpec(l)
+	spec, list, err := a.learningSpec(l)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (a *app) learn(ctx context.Context, l learning) error {
 	}
 	exit, denied, err := a.attempt(ctx, rt, spec, sandbox.Cmd{Args: l.args, Timeout: l.timeout})
 	if denied == nil {
-		return inFlags(err)
+		return list.placed(inFlags(err))
 	}
 	r, jerr := learnedOf(ctx, e.Policy(), spec.Network.Mode, exit, *denied)
 	if jerr != nil {
@@ -119,31 +119,28 @@ func (a *app) learn(ctx context.Context, l learning) error {
 	return driver.Join(err, perr)
 }
 
-// learningSpec is the sandbox to learn in.
-func (a *app) learningSpec(l learning) (sandbox.Spec, error) {
-	spec := sandbox.Spec{Image: l.image, Network: sandbox.Network{Learn: true}, Lifetime: max(l.timeout+time.Minute, time.Minute).Round(time.Second)}
-	var err error
+// learningSpec is the sandbox to learn in, and the list of what is allowed.
+func (a *app) learningSpec(l learning) (spec sandbox.Spec, list allowlist, err error) {
+	spec = sandbox.Spec{Image: l.image, Network: sandbox.Network{Learn: true}, Lifetime: max(l.timeout+time.Minute, time.Minute).Round(time.Second)}
 	if spec.Network.Mode, err = driver.ParseMode(l.mode); err != nil {
-		return spec, err
+		return spec, list, err
 	}
 	if spec.Labels, err = parseLabels(l.labels); err != nil {
-		return spec, err
+		return spec, list, err
 	}
 	if l.allow != "" {
-		list, err := a.readAllowlist(l.allow)
-		if err != nil {
-			return spec, err
+		if list, err = a.readAllowlist(l.allow); err != nil {
+			return spec, list, err
 		}
-		if len(list.malformed) > 0 {
-			f := list.malformed[0]
-			return spec, driver.Invalid(f.Place, f.Text, f.Fix)
+		if err := list.refusal(); err != nil {
+			return spec, list, err
 		}
 		spec.Network.Egress = list.rules
 	}
 	if l.timeout <= 0 {
-		return spec, driver.Invalid("timeout", l.timeout.String()+" is not positive", "set timeout, as 300s, or leave it out")
+		return spec, list, driver.Invalid("timeout", l.timeout.String()+" is not positive", "set timeout, as 300s, or leave it out")
 	}
-	return spec, nil
+	return spec, list, nil
 }
 
 // inFlags puts a fix that names a field of the library into words of the

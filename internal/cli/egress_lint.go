@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
+	"github.com/sandboxio/terraform-provider-sandboxio/policy"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
@@ -31,6 +32,7 @@ type lintReport struct {
 	Schema     string              `json:"schema"`
 	Verdict    string              `json:"verdict"` // "ok", "warn" or "deny"
 	Mode       driver.Mode         `json:"mode"`
+	Entries    int                 `json:"entries"`    // of the input, the malformed counted
 	Rules      []string            `json:"rules"`      // canonical, without the malformed
 	Mechanisms []*driver.Mechanism `json:"mechanisms"` // by rule; null where it cannot be enforced
 	Findings   []linted            `json:"findings"`   // by place in the input
@@ -93,7 +95,7 @@ by the policy, 4 with --fail-on-warn nothing is denied and something is warned o
 
 func (l allowlist) lint(ctx context.Context, mode driver.Mode) (lintReport, error) {
 	r := lintReport{
-		Schema: "sandboxio.egress.lint/v1", Verdict: "ok", Mode: mode,
+		Schema: "sandboxio.egress.lint/v1", Verdict: "ok", Mode: mode, Entries: l.all,
 		Rules: []string{}, Mechanisms: []*driver.Mechanism{}, Findings: append([]linted{}, l.malformed...),
 	}
 	canonical, err := driver.Canonical(l.rules)
@@ -111,11 +113,19 @@ func (l allowlist) lint(ctx context.Context, mode driver.Mode) (lintReport, erro
 		}
 		r.Mechanisms = append(r.Mechanisms, m)
 	}
-	judged, err := l.judge(ctx, mode)
+	engine, err := policy.Load(ctx, policy.Options{})
 	if err != nil {
 		return r, err
 	}
-	for _, f := range together(egress.Lint(l.rules, mode), judged) {
+	judged, err := l.judge(ctx, engine, mode)
+	if err != nil {
+		return r, err
+	}
+	own, err := l.own(ctx, engine, mode)
+	if err != nil {
+		return r, err
+	}
+	for _, f := range together(own, judged) {
 		if f.Index >= 0 { // so far among those that can be read
 			one, err := driver.Canonical(l.rules[f.Index : f.Index+1])
 			if err != nil {
@@ -136,6 +146,33 @@ func (l allowlist) lint(ctx context.Context, mode driver.Mode) (lintReport, erro
 	return r, nil
 }
 
+// own is what lint says by itself. Where it says how to be rid of a port it
+// knows what the policy says of that port.
+func (l allowlist) own(ctx context.Context, engine *policy.Engine, mode driver.Mode) ([]egress.Finding, error) {
+	own := egress.Lint(l.rules, mode)
+	var ports []uint16
+	for _, f := range own {
+		if f.Mute != 0 && !slices.Contains(ports, f.Mute) {
+			ports = append(ports, f.Mute)
+		}
+	}
+	denied, err := deniedPorts(ctx, engine, mode, ports)
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range own {
+		if f.Mute == 0 {
+			continue
+		}
+		one, err := driver.Canonical(l.rules[f.Rule : f.Rule+1])
+		if err != nil {
+			return nil, err
+		}
+		own[i].Fix = muteFix(one[0], f.Mute, denied)
+	}
+	return own, nil
+}
+
 func (r lintReport) count(effect sandbox.Decision) int {
 	n := 0
 	for _, f := range r.Findings {
@@ -147,20 +184,24 @@ func (r lintReport) count(effect sandbox.Decision) int {
 }
 
 func (r lintReport) text(w io.Writer) {
-	policy := 0
+	by := 0
 	for _, f := range r.Findings {
 		what := string(f.Kind)
 		if f.Policy != "" {
 			what += " " + f.Policy
 		}
 		if f.Policy != "" && f.Effect == sandbox.Deny {
-			policy++
+			by++
 		}
 		fmt.Fprintf(w, "%s: %s %s: %s\n  fix: %s\n", f.Place, f.Effect, what, f.Text, f.Fix)
 	}
-	fmt.Fprintf(w, "%s: %d rules, %d denied (%d by the policy), %d warned of", r.Verdict, len(r.Rules), r.count(sandbox.Deny), policy, r.count(sandbox.Warn))
+	fmt.Fprintf(w, "%s: %s of %s; findings: %d deny (%d by the policy), %d warn", r.Verdict, count(uint64(len(r.Rules)), "rule"), count(uint64(r.Entries), "entry"),
+		r.count(sandbox.Deny), by, r.count(sandbox.Warn))
 	if n := r.count(sandbox.Waived); n > 0 {
 		fmt.Fprintf(w, ", %d waived", n)
 	}
 	fmt.Fprintln(w)
+	if r.Entries == 0 {
+		fmt.Fprintln(w, "  there is no rule: a sandbox with this list reaches nothing, name resolution included")
+	}
 }

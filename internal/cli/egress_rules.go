@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,8 @@ import (
 // maxAllowlist is how large a file of rules may be: driver.MaxRules, each of
 // the longest host and a few words.
 const maxAllowlist = 16 << 20
+
+const fileFix = "name a file of rules, or - for standard input"
 
 // allowlist is a file of rules: those that can be read, with where they stand,
 // and what is said of the others.
@@ -40,7 +41,7 @@ func (a *app) readAllowlist(name string) (allowlist, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return allowlist{}, driver.Invalid("file", err.Error(), "name a file of rules, or - for standard input")
+			return allowlist{}, driver.Invalid("file", err.Error(), fileFix)
 		}
 		defer f.Close()
 		in, from = f, name
@@ -54,8 +55,8 @@ func (a *app) readAllowlist(name string) (allowlist, error) {
 
 func parseAllowlist(in io.Reader, from string) (allowlist, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxAllowlist+1))
-	if err != nil {
-		return allowlist{}, err
+	if err != nil { // a directory, say, which can be opened
+		return allowlist{}, driver.Invalid("file", err.Error(), fileFix)
 	}
 	if len(text) > maxAllowlist {
 		return allowlist{}, driver.Invalid("file", fmt.Sprintf("%s is larger than %d MiB", from, maxAllowlist>>20), "split it")
@@ -98,85 +99,57 @@ func (l *allowlist) add(place string, r driver.Rule, err error) {
 	l.all++
 }
 
-// jsonRule is a rule as sandboxio_network_policy has it.
-type jsonRule struct {
-	Host  string  `json:"host"`
-	CIDR  string  `json:"cidr"`
-	Ports []int64 `json:"ports"`
-	Why   string  `json:"why"`
-}
-
-func jsonAllowlist(from string, text []byte) (allowlist, error) {
-	l := allowlist{from: from}
-	var rules []jsonRule
-	var mode string
-	var expose []int64
-	var err error
-	if text[0] == '[' {
-		err = strict(text, &rules)
-	} else {
-		var d struct { // what a network policy and its canonical form have
-			Egress []jsonRule      `json:"egress"` // null and absent are empty, as in a plan
-			Name   string          `json:"name"`
-			Expose []int64         `json:"expose"`
-			Mode   string          `json:"mode"`
-			Learn  json.RawMessage `json:"learn"`
-		}
-		err = strict(text, &d)
-		rules, l.name, mode, expose = d.Egress, d.Name, d.Mode, d.Expose
-	}
-	if err != nil {
-		return allowlist{}, driver.Invalid("file", fmt.Sprintf("%s: %v", from, err), `write {"egress":[{"host":"example.com","ports":[443]}]}`)
-	}
-	if l.mode, err = driver.ParseMode(mode); err != nil {
-		return allowlist{}, driver.Invalid("file", fmt.Sprintf("%s: mode: %+q is no mode", from, mode), `use "transparent" or "proxy"`)
-	}
-	for i, n := range expose {
-		port, err := wish.Port("expose", n)
-		if err != nil {
-			return allowlist{}, driver.Invalid("file", fmt.Sprintf("%s: expose[%d]: %d is not a port", from, i, n), "list ports between 1 and 65535")
-		}
-		l.expose = append(l.expose, port)
-	}
-	for i, j := range rules {
-		r, err := j.rule()
-		l.add(fmt.Sprintf("%s: egress[%d]", from, i), r, err)
-	}
-	return l, nil
-}
-
-// strict reads one JSON value without unknown fields, and nothing after it.
-func strict(text []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON value")
-	}
-	return nil
-}
-
-func (j jsonRule) rule() (driver.Rule, error) {
-	r := driver.Rule{Why: j.Why}
+// refusal is what is malformed, all of it, each with its place; nil if nothing
+// is.
+func (l allowlist) refusal() error {
 	var errs []error
-	for _, n := range j.Ports {
-		port, err := wish.Port("rule.ports", n)
-		r.Ports = append(r.Ports, port)
-		errs = append(errs, err)
+	for _, f := range l.malformed {
+		errs = append(errs, driver.Invalid(f.Place, f.Text, f.Fix))
 	}
-	var err error
-	if j.Host != "" {
-		r.Host, err = wish.Host("rule.host", j.Host)
-		errs = append(errs, err)
+	return driver.Join(errs...)
+}
+
+// placed tells what was said of the list's rules in canonical form where they
+// stand in the list, and every finding of a denial on its own.
+func (l allowlist) placed(err error) error {
+	places := l.canonicalPlaces()
+	at := func(field string) string {
+		if n, _ := placeOf(field); n >= 0 && n < len(places) {
+			return places[n]
+		}
+		return field
 	}
-	if j.CIDR != "" {
-		r.Prefix, err = driver.ParseCIDR("rule.cidr", j.CIDR)
-		errs = append(errs, err)
+	var errs []error
+	for _, p := range driver.Problems(err) {
+		denied, ok := errors.AsType[*sandbox.DeniedError](p)
+		if !ok {
+			one := *p
+			one.Field = at(p.Field)
+			errs = append(errs, &one)
+			continue
+		}
+		for _, f := range denied.Verdict.Findings {
+			if effectOf(f) == sandbox.Deny {
+				errs = append(errs, &driver.Error{Code: p.Code, Field: at(f.Path), Hint: f.Remediation, Err: fmt.Errorf("%s: %s", f.Rule, f.Message)})
+			}
+		}
 	}
-	if err := driver.Join(errs...); err != nil {
-		return r, err
+	return driver.Join(errs...)
+}
+
+// canonicalPlaces are the places of the entries that became each canonical
+// rule.
+func (l allowlist) canonicalPlaces() []string {
+	by := map[string][]string{} // by target
+	for i, r := range l.rules {
+		if one, err := driver.Canonical([]driver.Rule{r}); err == nil {
+			by[one[0].Target()] = append(by[one[0].Target()], l.places[i])
+		}
 	}
-	return r, wish.Rule("rule", r)
+	canonical, _ := driver.Canonical(l.rules) // all of them can be read
+	places := make([]string, len(canonical))
+	for i, r := range canonical {
+		places[i] = strings.Join(by[r.Target()], ", ")
+	}
+	return places
 }

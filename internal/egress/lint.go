@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -24,6 +25,7 @@ const (
 	KindNever         Kind = "never"         // nothing can match it
 	KindResolver      Kind = "resolver"      // it reaches name servers past our own
 	KindTooMany       Kind = "too-many"      // the list has more than driver.MaxRules
+	KindMasked        Kind = "masked"        // a range is written with an address inside it
 )
 
 // Finding is something about one rule that its reviewer should know.
@@ -34,6 +36,10 @@ type Finding struct {
 	Field string // "host", "cidr", "ports", or "" for the whole rule
 	Text  string
 	Fix   string
+
+	// Mute is the port on which no host is named, of a rule for a host that is
+	// unenforceable for it; else 0.
+	Mute uint16
 }
 
 // Widths from which on a prefix is not wide, those of the policy's rule on
@@ -45,7 +51,7 @@ const narrow4, narrow6 = 20, 48
 // list that is too long.
 func Lint(rules []driver.Rule, mode driver.Mode) []Finding {
 	for _, p := range driver.Problems(driver.CheckCount("network.egress", len(rules))) {
-		return []Finding{{-1, KindTooMany, true, "", p.Err.Error(), p.Hint}}
+		return []Finding{{Rule: -1, Kind: KindTooMany, Deny: true, Text: p.Err.Error(), Fix: p.Hint}}
 	}
 	l := linter{mode: mode, ports: map[string]map[uint16]bool{}}
 	var good []driver.Rule
@@ -54,7 +60,7 @@ func Lint(rules []driver.Rule, mode driver.Mode) []Finding {
 		c, err := driver.Canonical([]driver.Rule{r})
 		if err != nil {
 			for _, p := range driver.Problems(err) {
-				l.add(Finding{i, KindMalformed, true, fieldOf(p), p.Err.Error(), p.Hint})
+				l.add(Finding{Rule: i, Kind: KindMalformed, Deny: true, Field: fieldOf(p), Text: p.Err.Error(), Fix: p.Hint})
 			}
 			continue
 		}
@@ -62,6 +68,7 @@ func Lint(rules []driver.Rule, mode driver.Mode) []Finding {
 	}
 	l.all, _ = Compile(good, Options{}) // all of them are canonical
 	for n, c := range good {
+		l.masked(at[n], rules[at[n]].Prefix, c.Prefix)
 		l.rule(at[n], c)
 	}
 	slices.SortStableFunc(l.found, func(a, b Finding) int { return a.Rule - b.Rule })
@@ -83,10 +90,18 @@ type linter struct {
 
 func (l *linter) add(f Finding) { l.found = append(l.found, f) }
 
+func (l *linter) warn(rule int, kind Kind, field, text, fix string) {
+	l.add(Finding{Rule: rule, Kind: kind, Field: field, Text: text, Fix: fix})
+}
+
 func (l *linter) rule(i int, c driver.Rule) {
 	if _, err := Mechanisms(driver.Network{Egress: []driver.Rule{c}, Mode: l.mode}); err != nil {
 		for _, p := range driver.Problems(err) {
-			l.add(Finding{i, KindUnenforceable, true, fieldOf(p), p.Err.Error(), p.Hint})
+			f := Finding{Rule: i, Kind: KindUnenforceable, Deny: true, Field: fieldOf(p), Text: p.Err.Error(), Fix: p.Hint}
+			if mute, ok := errors.AsType[*MuteError](p); ok {
+				f.Mute = mute.Port
+			}
+			l.add(f)
 		}
 	}
 	if c.Host != "" {
@@ -96,8 +111,8 @@ func (l *linter) rule(i int, c driver.Rule) {
 	}
 	for _, port := range []uint16{53, 853} {
 		if has(c.Ports, port) && (c.Host == "" || speechless[port] == "") {
-			l.add(Finding{i, KindResolver, false, "ports", fmt.Sprintf("port %d leads to a name server past the gateway's own, through which data leaves in what is asked for", port),
-				fmt.Sprintf("take port %d out, and name the hosts that the program needs", port)})
+			l.warn(i, KindResolver, "ports", fmt.Sprintf("port %d leads to a name server past the gateway's own, through which data leaves in what is asked for", port),
+				without(c, port, func(p uint16) bool { return p == 53 || p == 853 })+", and name the hosts that the program needs")
 		}
 	}
 	l.said(i, c)
@@ -110,10 +125,10 @@ var unresolved = []string{"localhost", "invalid", "local", "onion"}
 func (l *linter) host(i int, c driver.Rule) {
 	base, wild := strings.CutPrefix(c.Host, "*.")
 	if wild && !strings.Contains(base, ".") {
-		l.add(Finding{i, KindWide, false, "host", fmt.Sprintf("anybody can have a name that %s matches", c.Host), "name the hosts, or use a wildcard below a domain of your own"})
+		l.warn(i, KindWide, "host", fmt.Sprintf("anybody can have a name that %s matches", c.Host), "name the hosts, or use a wildcard below a domain of your own")
 	}
 	if top := base[strings.LastIndexByte(base, '.')+1:]; slices.Contains(unresolved, top) {
-		l.add(Finding{i, KindNever, false, "host", fmt.Sprintf("names below .%s are resolved by nobody", top), "remove the rule, or give the address as a CIDR"})
+		l.warn(i, KindNever, "host", fmt.Sprintf("names below .%s are resolved by nobody", top), "remove the rule, or use a name that a public zone has")
 	}
 }
 
@@ -125,11 +140,11 @@ func (l *linter) prefix(i int, c driver.Rule) {
 	if by, ok := driver.ProtectedBy(p.Addr()); ok && names(p, by.Prefix) {
 		switch {
 		case slices.Contains(dead, by.Class):
-			l.add(Finding{i, KindNever, false, "cidr", fmt.Sprintf("%s is in %s, where no connection leads", p, by.Prefix), "remove the rule"})
+			l.warn(i, KindNever, "cidr", fmt.Sprintf("%s is in %s, where no connection leads", p, by.Prefix), "remove the rule")
 		case by.Class == driver.ClassMetadata:
-			l.add(Finding{i, KindMetadata, true, "cidr", fmt.Sprintf("%s hands out the host's credentials", p), "remove the rule, and give the sandbox a scoped secret"})
+			l.add(Finding{Rule: i, Kind: KindMetadata, Deny: true, Field: "cidr", Text: fmt.Sprintf("%s hands out the host's credentials", p), Fix: "remove the rule, and give the sandbox a scoped secret"})
 		default:
-			l.add(Finding{i, KindProtected, false, "cidr", fmt.Sprintf("%s opens %s addresses", p, by.Class), "publish the service at a public address, or name no more than it needs"})
+			l.warn(i, KindProtected, "cidr", fmt.Sprintf("%s opens %s addresses", p, by.Class), "publish the service at a public address, or name no more than it needs")
 		}
 	}
 	var holes []string
@@ -143,12 +158,26 @@ func (l *linter) prefix(i int, c driver.Rule) {
 		if n := len(holes) - 3; n > 0 {
 			holes, more = holes[:3], fmt.Sprintf(" and %d more", n)
 		}
-		l.add(Finding{i, KindHoles, false, "cidr", fmt.Sprintf("inside %s, %s%s stay closed: a rule opens a protected range only by its name", p, strings.Join(holes, ", "), more),
-			"name the range as a rule of its own if it is meant, or narrow this one"})
+		l.warn(i, KindHoles, "cidr", fmt.Sprintf("inside %s, %s%s stay closed: a rule opens a protected range only by its name", p, strings.Join(holes, ", "), more),
+			"narrow it to what the program needs; a protected range takes a rule of its own, which the policy has to allow (SBX-NET-004, SBX-NET-005)")
 	}
 	if least := narrowest(p); p.Bits() < least {
-		l.add(Finding{i, KindWide, false, "cidr", fmt.Sprintf("%s is wider than /%d", p, least), fmt.Sprintf("use /%d or narrower, or name hosts", least)})
+		l.warn(i, KindWide, "cidr", fmt.Sprintf("%s is wider than /%d", p, least), fmt.Sprintf("use /%d or narrower, or name hosts", least))
 	}
+}
+
+// masked tells of a range as 203.0.113.77/24, which may be meant for the
+// address alone.
+func (l *linter) masked(i int, written, c netip.Prefix) {
+	a := written.Addr().Unmap()
+	if !c.IsValid() || a == c.Addr() {
+		return
+	}
+	fix := fmt.Sprintf("write %s", c)
+	if driver.Classify(a) == driver.ClassPublic {
+		fix += fmt.Sprintf(", or %s for the address alone", netip.PrefixFrom(a, a.BitLen()))
+	}
+	l.warn(i, KindMasked, "cidr", fmt.Sprintf("%s is written with an address inside it, and means all of %s", written, c), fix)
 }
 
 func narrowest(p netip.Prefix) int {
@@ -167,13 +196,13 @@ func (l *linter) said(i int, c driver.Rule) {
 		l.ports[target] = before
 	}
 	if ok && !slices.ContainsFunc(c.Ports, func(port uint16) bool { return !before[port] }) {
-		l.add(Finding{i, KindDuplicate, false, "", fmt.Sprintf("an earlier rule has the same target, %s, and all its ports", target), "remove one of them"})
+		l.warn(i, KindDuplicate, "", fmt.Sprintf("an earlier rule has the same target, %s, and all its ports", target), "remove one of them")
 	}
 	for _, port := range c.Ports {
 		before[port] = true
 	}
 	if by := l.all.shadow(c); by >= 0 {
-		l.add(Finding{i, KindShadowed, false, "", fmt.Sprintf("%s allows all of it", l.all.rules[by]), "remove this one, or narrow the other"})
+		l.warn(i, KindShadowed, "", fmt.Sprintf("%s allows all of it", l.all.rules[by]), "remove this one, or narrow the other")
 	}
 }
 

@@ -21,11 +21,15 @@ func TestLint(t *testing.T) {
 		mode  driver.Mode
 		want  []string // "rule kind", "!" in front when it denies
 		text  string   // in the first finding
+		fix   string   // of it, if anything is said of that
 	}{
 		{name: "nothing is wrong with no rules"},
 		{name: "nor with a few good ones", rules: list("api.example.com", "*.pkg.example.com:443", "203.0.113.0/24:22")},
 		{name: "the same in capitals", rules: list("a.example.com", "A.Example.COM."), want: list("1 duplicate"), text: "an earlier rule"},
-		{name: "the same range with other host bits", rules: list("203.0.113.0/24", "203.0.113.9/24:443"), want: list("1 duplicate")},
+		{name: "the same range with other host bits", rules: list("203.0.113.0/24", "203.0.113.9/24:443"), want: list("1 masked", "1 duplicate"), text: "203.0.113.9/24 is written with an address inside it, and means all of 203.0.113.0/24"},
+		{name: "an address with the length of its network", rules: list("203.0.113.77/24:443"), want: list("0 masked"), fix: "write 203.0.113.0/24, or 203.0.113.77/32 for the address alone"},
+		{name: "a metadata address with the length of its network", rules: list("169.254.169.254/16"), want: list("0 masked", "0 protected", "0 holes", "0 wide"), fix: "write 169.254.0.0/16"},
+		{name: "a mapped range without host bits", rules: list("::ffff:203.0.113.0/120")},
 		{name: "another port of the same host is no duplicate", rules: list("a.example.com:443", "a.example.com:8443")},
 		{name: "a host below a wildcard", rules: list("a.example.com:443", "*.example.com"), want: list("0 shadowed"), text: "*.example.com:80,443"},
 		{name: "a wildcard below a wildcard", rules: list("*.b.example.com", "*.example.com"), want: list("0 shadowed")},
@@ -40,15 +44,16 @@ func TestLint(t *testing.T) {
 		{name: "loopback", rules: list("127.0.0.1:8080"), want: list("0 protected")},
 		{name: "multicast", rules: list("224.0.0.0/24"), want: list("0 never")},
 		{name: "broadcast (M09)", rules: list("255.255.255.255"), want: list("0 never")},
-		{name: "every address", rules: list("0.0.0.0/0"), want: list("0 holes", "0 wide"), text: "stay closed"},
+		{name: "every address", rules: list("0.0.0.0/0"), want: list("0 holes", "0 wide"), text: "stay closed", fix: "narrow it to what the program needs; a protected range takes a rule of its own, which the policy has to allow (SBX-NET-004, SBX-NET-005)"},
 		{name: "a wide range", rules: list("8.0.0.0/19"), want: list("0 wide"), text: "/20"},
 		{name: "a wide IPv6 range", rules: list("2600::/32"), mode: driver.Proxy, want: list("0 wide"), text: "/48"},
 		{name: "a top-level domain", rules: list("*.com"), want: list("0 wide"), text: "anybody"},
 		{name: "a name that nobody resolves", rules: list("printer.local"), want: list("0 never")},
-		{name: "a host on a port that names none", rules: list("a.example.com:22"), want: list("!0 unenforceable"), text: "SSH"},
+		{name: "a host on a port that names none", rules: list("a.example.com:22"), want: list("!0 unenforceable"), text: "SSH", fix: "remove the rule for a.example.com; only a rule for a CIDR can have port 22, if the policy allows it (SBX-NET-010)"},
 		{name: "IPv6 in transparent mode", rules: list("2600:1::/48"), want: list("!0 unenforceable")},
 		{name: "a name server by TLS", rules: list("dns.example.com:853"), want: list("0 resolver")},
-		{name: "a name server", rules: list("203.0.113.53:53"), want: list("0 resolver")},
+		{name: "a name server", rules: list("203.0.113.53:53"), want: list("0 resolver"), fix: "remove the rule for 203.0.113.53/32, and name the hosts that the program needs"},
+		{name: "a name server and what else is there", rules: list("203.0.113.53:53,443"), want: list("0 resolver"), fix: "take port 53 out of the rule for 203.0.113.53/32, and name the hosts that the program needs"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -69,6 +74,9 @@ func TestLint(t *testing.T) {
 			}
 			if len(found) > 0 && !strings.Contains(found[0].Text, c.text) {
 				t.Errorf("%q does not say %q", found[0].Text, c.text)
+			}
+			if len(found) > 0 && c.fix != "" && found[0].Fix != c.fix {
+				t.Errorf("the fix is %q, want %q", found[0].Fix, c.fix)
 			}
 		})
 	}

@@ -18,19 +18,15 @@ const (
 // Mechanisms tells how each rule of a canonical network is enforced by a
 // gateway or proxy of ours in the network's mode, in the order of the rules,
 // and where that ends. What cannot be enforced is refused: all such rules
-// joined, each with its Field. Codes: unsupported.
+// joined, each with its Field; that of a host's port is a [MuteError]. Codes:
+// unsupported.
 func Mechanisms(n driver.Network) ([]driver.Mechanism, error) {
 	out := make([]driver.Mechanism, 0, len(n.Egress))
 	var errs []error
 	for i, r := range n.Egress {
 		at := fmt.Sprintf("network.egress[%d]", i)
 		if r.Host != "" {
-			for _, port := range r.Ports {
-				if service, ok := speechless[port]; ok {
-					errs = append(errs, driver.Unsupported(at+".ports", fmt.Sprintf("port %d is %s, which names no host that could be checked, as TLS and HTTP do", port, service),
-						fmt.Sprintf("use a CIDR for port %d, or take it out of the rule for %s", port, r.Host)))
-				}
-			}
+			errs = append(errs, mute(at+".ports", r)...)
 		}
 		if n.Mode == driver.Transparent && r.Prefix.IsValid() && r.Prefix.Addr().Is6() {
 			errs = append(errs, driver.Unsupported(at+".cidr", fmt.Sprintf("%s is IPv6, which a transparent gateway has none of", r.Prefix),
@@ -42,6 +38,47 @@ func Mechanisms(n driver.Network) ([]driver.Mechanism, error) {
 		return nil, driver.Join(errs...)
 	}
 	return out, nil
+}
+
+// MuteError says that a rule for a host has a port on which no host is named.
+type MuteError struct {
+	Port    uint16
+	Service string
+}
+
+func (e *MuteError) Error() string {
+	return fmt.Sprintf("port %d is %s, which names no host that could be checked, as TLS and HTTP do", e.Port, e.Service)
+}
+
+// mute refuses the ports of a host's rule on which no host is named. A policy
+// may deny a port to every rule, so that a CIDR is no more than a possibility.
+func mute(field string, r driver.Rule) []error {
+	var errs []error
+	for _, port := range r.Ports {
+		if service, ok := speechless[port]; ok {
+			errs = append(errs, &driver.Error{Code: driver.CodeUnsupported, Field: field, Err: &MuteError{port, service},
+				Hint: fmt.Sprintf("%s; only a rule for a CIDR can have port %d, if the policy allows it (SBX-NET-010)", Without(r, port), port)})
+		}
+	}
+	return errs
+}
+
+// Without says how a canonical rule for a host gets rid of a port on which no
+// host is named.
+func Without(r driver.Rule, port uint16) string {
+	return without(r, port, func(p uint16) bool { _, mute := speechless[p]; return mute })
+}
+
+// without says how a canonical rule gets rid of a port, which is one of the bad
+// ones. The rule goes as a whole if they are all that it has: without ports it
+// would mean the default ones.
+func without(r driver.Rule, port uint16, bad func(uint16) bool) string {
+	for _, p := range r.Ports {
+		if !bad(p) {
+			return fmt.Sprintf("take port %d out of the rule for %s", port, r.Target())
+		}
+	}
+	return "remove the rule for " + r.Target()
 }
 
 func mechanism(r driver.Rule, mode driver.Mode) driver.Mechanism {

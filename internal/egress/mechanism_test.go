@@ -27,8 +27,9 @@ func TestMechanisms(t *testing.T) {
 		{name: "a range in proxy mode", rule: "203.0.113.0/24:22", mode: driver.Proxy, by: egress.ByProxy, limit: "TCP only"},
 		{name: "an IPv6 range in proxy mode", rule: "2001:db8::/32", mode: driver.Proxy, by: egress.ByProxy},
 		{name: "an IPv6 range in transparent mode", rule: "2001:db8::/32", field: "network.egress[1].cidr", fix: `"proxy"`},
-		{name: "a host on a port that names none", rule: "git.example.com:22", field: "network.egress[1].ports", fix: "use a CIDR"},
-		{name: "a host on a port that names none, by proxy", rule: "db.example.com:5432", mode: driver.Proxy, field: "network.egress[1].ports", fix: "use a CIDR"},
+		{name: "a host on a port that names none", rule: "git.example.com:22", field: "network.egress[1].ports", fix: "remove the rule for git.example.com; only a rule for a CIDR"},
+		{name: "a host on a port that names none, by proxy", rule: "db.example.com:5432", mode: driver.Proxy, field: "network.egress[1].ports", fix: "remove the rule for db.example.com; only a rule for a CIDR"},
+		{name: "one of several ports of a host names none", rule: "git.example.com:22,443", field: "network.egress[1].ports", fix: "take port 22 out of the rule for git.example.com; only a rule for a CIDR can have port 22, if the policy allows it"},
 		{name: "a host on a port nobody knows", rule: "example.com:12345", by: egress.ByName},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package egress_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
@@ -32,5 +33,26 @@ func TestAURLIsNotTakenForAPort(t *testing.T) {
 	_, err := egress.ParseRequest("request", "https://example.com/")
 	if p := driver.Problems(err); len(p) != 1 || p[0].Err.Error() != `"https://example.com/" is not a host name` {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatIsNoRequestIsToldApart(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string][2]string{
+		"2001:db8::1:443":    {"is an IPv6 address without brackets", `write "[2001:db8::1]:443"`},
+		"2001:db8::1":        {"has no port", `write "[2001:db8::1]:443"`},
+		"2001:db8::abcd":     {"has no port", `write "[2001:db8::abcd]:443"`},
+		"::1":                {"has no port", `write "[::1]:443"`},
+		"[2001:db8::1]":      {"has no port", `write "[2001:db8::1]:443"`},
+		"example.com:443:80": {"has more than one colon", `as "example.com:443"`},
+		"example.com:80,443": {`has the port "80,443"`, "one port, a number between 1 and 65535"},
+		"example.com:https":  {`has the port "https"`, "one port, a number between 1 and 65535"},
+		"example.com":        {"has no port", `as "example.com:443"`},
+	} {
+		_, err := egress.ParseRequest("request", in)
+		p := driver.Problems(err)
+		if len(p) != 1 || !strings.Contains(p[0].Err.Error(), want[0]) || !strings.Contains(p[0].Hint, want[1]) {
+			t.Errorf("ParseRequest(%q) = %v; want %q", in, err, want)
+		}
 	}
 }

@@ -30,9 +30,15 @@ func (r *reader) part(k policy.Kind, res policy.Resource) Part {
 	}
 }
 
+// fail remembers what is wrong. Of a sensitive value only that something is: a
+// problem and its fix may repeat it in part, or in another spelling.
 func (r *reader) fail(err error) {
-	if err != nil {
-		r.errs = append(r.errs, err)
+	for _, p := range driver.Problems(err) {
+		if slices.Contains(r.sensitive, p.Field) {
+			r.errs = append(r.errs, driver.Invalid(p.Field, "the value is malformed, and marked as sensitive", "nonsensitive() around it lets it be shown what is wrong"))
+			continue
+		}
+		r.errs = append(r.errs, p)
 	}
 }
 
@@ -169,7 +175,11 @@ func (r *reader) rule(at string, n node) driver.Rule {
 		return out
 	}
 	before := len(r.errs)
-	out.Ports = r.ports(at+".ports", n.get("ports"))
+	ports := n.get("ports")
+	if !ports.isNull() && !ports.isUnknown() && ports.len() == 0 {
+		r.fail(wish.NoPorts(at + ".ports"))
+	}
+	out.Ports = r.ports(at+".ports", ports)
 	out.Why = r.text(at+".why", n.get("why"))
 	host, cidr := n.get("host"), n.get("cidr")
 	if h := r.text(at+".host", host); h != "" {

@@ -18,6 +18,10 @@ func TestNoFormatShowsASensitiveValue(t *testing.T) {
 	for name, change := range map[string]string{
 		"a host that is none":   `"after":{"name":"p","backend":"memory","egress":[{"host":"not a host ` + secret + `"}]},"after_sensitive":{"egress":[{"host":true}]}`,
 		"a CIDR that is none":   `"after":{"name":"p","egress":[{"cidr":"` + secret + `"}]},"after_sensitive":{"egress":true}`,
+		"a host with a port":    `"after":{"name":"p","egress":[{"host":"` + secret + `.example:443"}]},"after_sensitive":{"egress":[{"host":true}]}`,
+		"a host with a dot":     `"after":{"name":"p","egress":[{"host":".` + secret + `.example"}]},"after_sensitive":{"egress":[{"host":true}]}`,
+		"a CIDR with a port":    `"after":{"name":"p","egress":[{"cidr":"` + secret + `/24:443"}]},"after_sensitive":{"egress":[{"cidr":true}]}`,
+		"a host on SSH's port":  `"after":{"name":"p","egress":[{"host":"` + secret + `.example","ports":[22]}]},"after_sensitive":{"egress":[{"host":true}]}`,
 		"a reason":              `"after":{"name":"p","egress":[{"host":"a.example","why":"` + secret + `"}]},"after_sensitive":{"egress":[{"why":true}]}`,
 		"a wildcard":            `"after":{"name":"p","egress":[{"host":"*.` + secret + `"}]},"after_sensitive":{"egress":[{"host":true}]}`,
 		"a mode that is none":   `"after":{"name":"p","egress":[],"mode":"` + secret + `"},"after_sensitive":{"mode":true}`,

@@ -19,6 +19,9 @@ func Host(field, host string) (string, error) {
 	if len(host) > 4*253 { // no name of 253 ASCII characters is longer in UTF-8
 		return "", driver.Invalid(field, fmt.Sprintf("a name of %d bytes is too long", len(host)), "host names are at most 253 characters")
 	}
+	if strings.ContainsAny(host, " \t\r\n") {
+		return host, nil // for driver.Canonical to refuse: several words are no name that somebody misspelt
+	}
 	name, wild := strings.CutPrefix(host, "*.")
 	if isASCII(host) {
 		if hasALabel(name) && !readable(name) {

@@ -46,6 +46,12 @@ func Port(field string, n int64) (uint16, error) {
 	return uint16(n), nil
 }
 
+// NoPorts refuses an empty list of ports, which would say that nothing is
+// allowed and mean the default ones. Code: invalid.
+func NoPorts(field string) error {
+	return driver.Invalid(field, "the list of ports is empty", "list ports between 1 and 65535, or leave ports out for 80 and 443")
+}
+
 // Rule refuses what package driver's canonical form refuses, told for the rule
 // at the given field alone, so that one bad rule does not hide what is wrong
 // with another. Code: invalid.

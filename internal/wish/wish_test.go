@@ -15,6 +15,7 @@ func TestHost(t *testing.T) {
 	for in, want := range map[string]string{
 		"example.com": "example.com", "Bücher.example": "xn--bcher-kva.example", "*.bücher.example": "*.xn--bcher-kva.example", "": "",
 		"not a name":            "not a name", // driver.Canonical's to refuse
+		"deny bücher.example":   "deny bücher.example",
 		"xn--bcher-kva.example": "xn--bcher-kva.example", "XN--bcher-KVA.example.": "XN--bcher-KVA.example.", "xn--.example": "xn--.example", "r3---sn-a.example": "r3---sn-a.example",
 	} {
 		if got, err := Host("at", in); got != want || err != nil {
@@ -102,7 +103,7 @@ func TestAWordBecomesARule(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"Bücher.example:443": "xn--bcher-kva.example:443", "*.bücher.example": "*.xn--bcher-kva.example:80,443", "10.0.0.5/8:22": "10.0.0.5/8:22",
-		"[2001:db8::1]:443": "[2001:db8::1/128]:443", "::1": "[::1/128]:80,443", "a.example": "a.example:80,443",
+		"[2001:db8::1]:443": "[2001:db8::1/128]:443", "::1": "[::1/128]:80,443", "a.example": "a.example:80,443", "bücher.example:80,8443": "xn--bcher-kva.example:80,8443", "[2001:db8::/32]:80,443": "[2001:db8::/32]:80,443",
 	} {
 		r, err := ParseRule("at", in)
 		if r.Ports == nil {
@@ -112,7 +113,7 @@ func TestAWordBecomesARule(t *testing.T) {
 			t.Errorf("ParseRule(%q) = %v, %v", in, r, err)
 		}
 	}
-	for _, in := range []string{"", "xn--a.example:443", "https://bücher.example", "bücher.example:https", "bücher.example:443:1", "[bücher.example]:443", "bücher", "::ffff:0:0/90"} {
+	for _, in := range []string{"", "xn--a.example:443", "https://bücher.example", "bücher.example:https", "bücher.example:443:1", "[bücher.example]:443", "bücher", "::ffff:0:0/90", "deny bücher.example", "bücher.example 443"} {
 		r, err := ParseRule("at", in)
 		if err == nil {
 			t.Errorf("ParseRule(%q) = %v", in, r)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -66,18 +65,6 @@ func (r Rule) Target() string {
 		return r.Host
 	}
 	return r.Prefix.String()
-}
-
-func (r Rule) String() string {
-	ports := make([]string, len(r.Ports))
-	for i, p := range r.Ports {
-		ports[i] = strconv.Itoa(int(p))
-	}
-	target := r.Target()
-	if r.Prefix.Addr().Is6() {
-		target = "[" + target + "]"
-	}
-	return target + ":" + strings.Join(ports, ",")
 }
 
 var defaultPorts = []uint16{80, 443}
@@ -227,13 +214,19 @@ func canonicalHost(field, host string, wildcard bool) (string, error) {
 	bad := func(problem, fix string) (string, error) {
 		return "", Invalid(field, fmt.Sprintf("%q %s", host, problem), fix)
 	}
-	for i := range len(host) {
-		switch c := host[i]; {
-		case c >= 0x80:
-			return bad("is not ASCII", `use the A-label form, as "xn--bcher-kva.example" for "bücher.example"`)
-		case c <= ' ' || c == 0x7f:
-			return bad("contains white space or a control character", "remove it")
+	if blank(host) {
+		if !blank(strings.TrimSpace(host)) {
+			return bad("is surrounded by white space", "remove it")
 		}
+		return bad("contains white space or a control character", `write one host name alone, as "api.example.com"`)
+	}
+	for i := range len(host) {
+		if host[i] >= 0x80 {
+			return bad("is not ASCII", `use the A-label form, as "xn--bcher-kva.example" for "bücher.example"`)
+		}
+	}
+	if p, err := netip.ParsePrefix(host); err == nil {
+		return bad("is a CIDR", fmt.Sprintf("give it as a CIDR, not as a host: %q", p))
 	}
 	if strings.Contains(host, "://") || strings.ContainsAny(host, "/?#@") {
 		return bad("is not a host name", "give the host alone, without scheme, user or path")
@@ -249,7 +242,7 @@ func canonicalHost(field, host string, wildcard bool) (string, error) {
 	case strings.HasPrefix(name, "."):
 		return bad("begins with a dot", fmt.Sprintf("use %q for subdomains, %q for the domain itself", "*"+name, name[1:]))
 	case strings.Contains(name, ":"):
-		return bad("is an address or has a port", "give ports in ports, and addresses as a CIDR")
+		return bad(colon(h))
 	case len(name) > 253:
 		return bad("is longer than 253 characters", "host names are at most 253 characters")
 	}
@@ -260,12 +253,32 @@ func canonicalHost(field, host string, wildcard bool) (string, error) {
 	}
 	dot := strings.LastIndexByte(name, '.')
 	if first := name[dot+1]; first >= '0' && first <= '9' {
-		return bad("looks like an address", `give addresses as a CIDR, as "203.0.113.7/32"`)
+		return bad("looks like an address", `give an address as a CIDR, as "203.0.113.7/32"`)
 	}
 	if dot < 0 && name == h {
 		return bad("is a single label, which would depend on a search domain", `use the full name, as "db.example.com"`)
 	}
 	return h, nil
+}
+
+// blank reports whether s has white space or a control character in ASCII.
+func blank(s string) bool {
+	return strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f })
+}
+
+// colon tells what a colon does in the place of a host, and the fix.
+func colon(host string) (problem, fix string) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return "is an address", fmt.Sprintf("give it as a CIDR, as %q", netip.PrefixFrom(a.WithZone(""), a.BitLen()))
+	}
+	name, ports, _ := strings.Cut(host, ":")
+	if _, err := parsePorts(ports); err != nil {
+		return "has a colon", `write the host alone, as "example.com"`
+	}
+	if a, err := netip.ParseAddr(name); err == nil {
+		return "is an address with a port", fmt.Sprintf("give the address as the CIDR %q, and %s in ports", netip.PrefixFrom(a, a.BitLen()), ports)
+	}
+	return "has a port", fmt.Sprintf("write the host alone, as %q, and %s in ports", name, ports)
 }
 
 func badLabel(l string) string {
@@ -283,71 +296,4 @@ func badLabel(l string) string {
 		}
 	}
 	return ""
-}
-
-// ParseRule reads a rule written as one word: a host, an address or a CIDR,
-// with an optional port: "example.com", "*.example.com:443", "203.0.113.7",
-// "10.0.0.0/8:5432", "[2001:db8::/32]:443". The result is not canonical yet.
-func ParseRule(s string) (Rule, error) {
-	const field = "rule"
-	target, port, err := splitPort(field, s)
-	if err != nil {
-		return Rule{}, err
-	}
-	r := Rule{}
-	if port != 0 {
-		r.Ports = []uint16{port}
-	}
-	if a, err := netip.ParseAddr(target); err == nil {
-		if a.Zone() != "" {
-			return r, Invalid(field, fmt.Sprintf("%q has a zone", s), "remove what follows the %")
-		}
-		r.Prefix = netip.PrefixFrom(a, a.BitLen())
-		return r, nil
-	}
-	if strings.Contains(target, "/") && !strings.Contains(target, "://") {
-		p, err := ParseCIDR(field, target)
-		r.Prefix = p
-		return r, err
-	}
-	r.Host, err = canonicalHost(field, target, true)
-	return r, err
-}
-
-// ParseCIDR reads a prefix; a bare address is its own narrowest prefix.
-func ParseCIDR(field, s string) (netip.Prefix, error) {
-	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {
-		return netip.PrefixFrom(a, a.BitLen()), nil
-	}
-	p, err := netip.ParsePrefix(s)
-	if err != nil {
-		return p, Invalid(field, fmt.Sprintf("%q is not a CIDR", s), `write an address and a prefix length, as "203.0.113.0/24" or "2001:db8::/32"`)
-	}
-	return p, nil
-}
-
-func splitPort(field, s string) (target string, port uint16, err error) {
-	text := ""
-	if rest, ok := strings.CutPrefix(s, "["); ok {
-		target, text, ok = strings.Cut(rest, "]")
-		if !ok || text != "" && text[0] != ':' {
-			return "", 0, Invalid(field, fmt.Sprintf("%q has an unclosed bracket", s), `write "[2001:db8::1]:443"`)
-		}
-		if !strings.Contains(target, ":") {
-			return "", 0, Invalid(field, fmt.Sprintf("%q has brackets around what is not an IPv6 address", s), "remove the brackets")
-		}
-		if text == "" {
-			return target, 0, nil
-		}
-		text = text[1:]
-	} else if strings.Count(s, ":") != 1 || strings.Contains(s, "://") {
-		return s, 0, nil
-	} else {
-		target, text, _ = strings.Cut(s, ":")
-	}
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || n == 0 || text[0] == '+' {
-		return "", 0, Invalid(field, fmt.Sprintf("%q has the port %q", s, text), "ports are between 1 and 65535")
-	}
-	return target, uint16(n), nil
 }

@@ -215,6 +215,60 @@ func TestLookAlikesStayDifferent(t *testing.T) {
 	}
 }
 
+// A host that is something else is told what it is, and where that belongs.
+func TestWhatIsNoHostIsToldApart(t *testing.T) {
+	for host, want := range map[string][2]string{
+		"example.com:443":     {"has a port", `write the host alone, as "example.com", and 443 in ports`},
+		"*.example.com:80,81": {"has a port", `"*.example.com", and 80,81 in ports`},
+		"203.0.113.7:443":     {"is an address with a port", `the CIDR "203.0.113.7/32", and 443 in ports`},
+		"2001:db8::1":         {"is an address", `a CIDR, as "2001:db8::1/128"`},
+		"203.0.113.7":         {"looks like an address", `as a CIDR`},
+		"203.0.113.0/24":      {"is a CIDR", `not as a host: "203.0.113.0/24"`},
+		"example.com:https":   {"has a colon", `write the host alone`},
+		"a:b:c":               {"has a colon", `write the host alone`},
+		"deny example.com":    {"contains white space", `write one host name alone`},
+		" example.com":        {"is surrounded by white space", `remove it`},
+		"https://example.com": {"is not a host name", `without scheme`},
+	} {
+		_, err := driver.Canonical([]driver.Rule{{Host: host}})
+		p := driver.Problems(err)
+		if len(p) != 1 || !strings.HasPrefix(p[0].Err.Error(), fmt.Sprintf("%q %s", host, want[0])) || !strings.Contains(p[0].Hint, want[1]) {
+			t.Errorf("%q: %v; want %q", host, err, want)
+		}
+	}
+}
+
+func TestWhatIsNoCIDRIsToldApart(t *testing.T) {
+	for cidr, want := range map[string][2]string{
+		"203.0.113.0/24:443":    {"has a port", `write the CIDR alone, as "203.0.113.0/24", and its ports in ports`},
+		"[2001:db8::/32]:80,81": {"has a port", `as "2001:db8::/32"`},
+		"203.0.113.0/33":        {"is not a CIDR", "prefix length"},
+		"[2001:db8::/32]":       {"is not a CIDR", "prefix length"},
+		"example.com":           {"is not a CIDR", "prefix length"},
+	} {
+		_, err := driver.ParseCIDR("cidr", cidr)
+		p := driver.Problems(err)
+		if len(p) != 1 || p[0].Field != "cidr" || !strings.Contains(p[0].Err.Error(), want[0]) || !strings.Contains(p[0].Hint, want[1]) {
+			t.Errorf("%q: %v; want %q", cidr, err, want)
+		}
+	}
+}
+
+// A rule without ports is written without a colon.
+func TestRulesAreWrittenAsWords(t *testing.T) {
+	for want, r := range map[string]driver.Rule{
+		"0.0.0.0/0":             {Prefix: netip.MustParsePrefix("0.0.0.0/0")},
+		"[2001:db8::1/128]":     {Prefix: netip.MustParsePrefix("2001:db8::1/128")},
+		"example.com":           {Host: "example.com"},
+		"example.com:80,443":    {Host: "example.com", Ports: []uint16{80, 443}},
+		"[2001:db8::/32]:1,443": {Prefix: netip.MustParsePrefix("2001:db8::/32"), Ports: []uint16{1, 443}},
+	} {
+		if got := r.String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestCanonicalHostRefusesWildcards(t *testing.T) {
 	for _, host := range []string{"*.example.com", "*", "*.com"} {
 		if got, err := driver.CanonicalHost(host); !errors.Is(err, driver.CodeInvalid) {
@@ -252,7 +306,7 @@ func FuzzCanonicalHost(f *testing.F) {
 }
 
 func FuzzParseRule(f *testing.F) {
-	for _, s := range []string{"example.com:443", "*.example.com", "10.0.0.5/8:5432", "[2001:db8::/32]:443", "::1", "[::1]:443", "fe80::1%eth0", "::ffff:10.0.0.0/104", "https://a/b", "a:b:c", "[", "]"} {
+	for _, s := range []string{"example.com:443", "*.example.com", "10.0.0.5/8:5432", "[2001:db8::/32]:443", "::1", "[::1]:443", "fe80::1%eth0", "::ffff:10.0.0.0/104", "https://a/b", "a:b:c", "[", "]", "a.b:80,443", "a.b:80,", "10.0.0.0/8:443,8443", "[::1]:80,443", "2001:db8::/32:443", "a.b 443", "deny a.b"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -275,13 +329,13 @@ func FuzzParseRule(f *testing.F) {
 		if (c.Host != "") == c.Prefix.IsValid() || len(c.Ports) == 0 || c.Prefix.IsValid() && (c.Prefix != c.Prefix.Masked() || c.Prefix.Addr().Is4In6()) {
 			t.Fatalf("%q became %v", s, c)
 		}
-		if len(c.Ports) == 1 { // such a rule is one word
-			again, err := driver.ParseRule(c.String())
+		for _, word := range []string{r.String(), c.String()} {
+			again, err := driver.ParseRule(word)
 			if err != nil {
-				t.Fatalf("%q is not read back: %v", c, err)
+				t.Fatalf("%q is not read back: %v", word, err)
 			}
 			if back, err := driver.Canonical([]driver.Rule{again}); err != nil || !reflect.DeepEqual(back, once) {
-				t.Fatalf("%v was read back as %v, %v", once, back, err)
+				t.Fatalf("%q of %v was read back as %v, %v", word, once, back, err)
 			}
 		}
 	})

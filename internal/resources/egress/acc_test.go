@@ -36,13 +36,13 @@ func TestAccWordsBecomeRulesThatAPolicyTakes(t *testing.T) {
 	}
 	want := knownvalue.ListExact([]knownvalue.Check{
 		rule(null, knownvalue.StringExact("203.0.113.0/24"), 8022),
-		rule(knownvalue.StringExact("*.example.org"), null, 8443),
+		rule(knownvalue.StringExact("*.example.org"), null, 8443, 9443),
 		rule(knownvalue.StringExact("xn--bcher-kva.example"), null, 80, 443),
 	})
 	conf := `
 resource "sandboxio_network_policy" "n" {
   name   = "n"
-  egress = provider::sandboxio::canonical_egress(["BÜCHER.example.", "203.0.113.7/24:8022", "*.example.org:8443", "xn--bcher-kva.example:443"])
+  egress = provider::sandboxio::canonical_egress(["BÜCHER.example.", "203.0.113.7/24:8022", "*.example.org:8443,9443", "xn--bcher-kva.example:443"])
 }
 output "out" { value = sandboxio_network_policy.n.egress }
 `
@@ -91,6 +91,8 @@ func TestAccWhatCannotBeReadIsAnErrorWithTheFix(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, value, want string }{
 		{"two malformed rules are told at once", `provider::sandboxio::canonical_egress(["a.example", "*", "10.0.0.0/33"])`, `(?s)rules\[1\].*wildcard.*Fix:.*rules\[2\].*not a CIDR`},
+		{"words that deny", `provider::sandboxio::canonical_egress(["deny a.example"])`, `Fix: remove the\s+rule: there\s+are none that deny`},
+		{"a range of ports", `provider::sandboxio::canonical_egress(["a.example:80-90"])`, `Fix: ports\s+are\s+numbers between 1 and 65535,\s+divided\s+by\s+commas`},
 		{"a null rule", `provider::sandboxio::canonical_egress([null])`, `rules\[0\]: the rule is null`},
 		{"a label that stands for no name (M01)", `provider::sandboxio::canonical_egress(["xn--a.example"])`, `stands for no\s+name`},
 		{"a request without a port", `provider::sandboxio::egress_allows([], "example.com")`, `has no\s+port`},

@@ -33,7 +33,7 @@ func (allowsFunction) Definition(_ context.Context, _ function.DefinitionRequest
 				Name: "rules", ElementType: network.RuleType,
 				MarkdownDescription: "Rules as `canonical_egress` gives them, and as `sandboxio_network_policy` has them in `canonical.egress`.",
 			},
-			function.StringParameter{Name: "request", MarkdownDescription: "A host or an address, and a port: `example.com:443`, `203.0.113.9:22`, `[2001:db8::1]:443`."},
+			function.StringParameter{Name: "request", MarkdownDescription: "A host or an address, and a port: `example.com:443`, `203.0.113.9:8022`, `[2001:db8::1]:443`."},
 		},
 		Return: function.BoolReturn{},
 	}

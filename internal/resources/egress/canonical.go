@@ -30,8 +30,8 @@ func (canonicalFunction) Definition(_ context.Context, _ function.DefinitionRequ
 			"Whether a backend can enforce the rule is not asked, nor what the policy says of it: `sandboxio_network_policy` asks both, and `sandboxio egress lint` before.",
 		Parameters: []function.Parameter{function.ListParameter{
 			Name: "rules", ElementType: types.StringType,
-			MarkdownDescription: "Each is a host, a wildcard, an address or a CIDR, with a port if it is not 80 and 443: `example.com`, `*.example.com:443`, " +
-				"`203.0.113.0/24:22`, `[2001:db8::/32]:443`.",
+			MarkdownDescription: "Each is a host, a wildcard, an address or a CIDR, with ports behind a colon if they are not 80 and 443, divided by commas: `example.com`, `*.example.com:443,8443`, " +
+				"`203.0.113.0/24:8022`, `[2001:db8::/32]:443`.",
 		}},
 		Return: function.ListReturn{ElementType: network.RuleType},
 	}

@@ -111,6 +111,9 @@ func (v Value) Expand(ctx context.Context) (Expanded, diag.Diagnostics) {
 func (e *Expanded) rule(at string, r Rule) (driver.Rule, error) {
 	ports, err := e.ports(at+".ports", r.Ports)
 	errs := []error{err}
+	if !r.Ports.IsNull() && !r.Ports.IsUnknown() && len(r.Ports.Elements()) == 0 {
+		errs = append(errs, wish.NoPorts(at+".ports"))
+	}
 	out := driver.Rule{Why: r.Why.ValueString(), Ports: ports}
 	if r.Why.IsUnknown() {
 		e.unknown(at + ".why")

@@ -138,6 +138,17 @@ func TestAListHasABound(t *testing.T) {
 	}
 }
 
+// An empty list of ports would read as none and mean 80 and 443.
+func TestAnEmptyListOfPortsIsRefusedWithTheFix(t *testing.T) {
+	t.Parallel()
+	r := rule(types.StringValue("a.example.com"), types.StringNull(), types.StringNull(), types.SetValueMust(types.Int64Type, []attr.Value{}))
+	e, _ := ExpandObject(t.Context(), value(r))
+	p := driver.Problems(e.Problems)
+	if len(p) != 1 || p[0].Field != "network.egress[0].ports" || !strings.Contains(p[0].Hint, "leave ports out for 80 and 443") {
+		t.Errorf("got %+v, %v", e.Network, e.Problems)
+	}
+}
+
 func TestWrittenFindsTheRuleThatWasWritten(t *testing.T) {
 	t.Parallel()
 	rules := []driver.Rule{{Host: "B.example.com"}, {Host: "a.example.com"}, {Prefix: netip.MustParsePrefix("203.0.113.9/24")}}

@@ -1,14 +1,12 @@
 package network
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/listdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
@@ -36,7 +34,6 @@ func Attributes() map[string]schema.Attribute {
 				},
 				"ports": schema.SetAttribute{
 					Optional: true, ElementType: types.Int64Type,
-					Validators:          []validator.Set{setvalidator.SizeAtLeast(1)},
 					MarkdownDescription: "Ports, each from 1 to 65535. Default: 80 and 443.",
 				},
 				"why": schema.StringAttribute{

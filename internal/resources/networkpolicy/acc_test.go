@@ -118,6 +118,10 @@ func TestAccDenialsPointAtTheRule(t *testing.T) {
 		{"all addresses", `{ host = "a.example.com" },` + "\n" + `{ cidr = "::/0" }`, `(?s)SBX-NET-002.*line 20.*::/0.*Attribute: egress\[1\].cidr`},
 		{"metadata by a wide range", `{ cidr = "169.254.0.0/16" }`, `(?s)SBX-NET-004.*egress\[0\]`},
 		{"no host", `{ host = "*" }`, `(?s)wildcard.*Attribute: egress\[0\].host.*Fix`},
+		{"a host with a port", `{ host = "example.com:443" }`, `(?s)"example.com:443" has a port.*egress\[0\].host.*Fix: write the host alone, as "example.com", and 443\s+in\s+ports`},
+		{"a CIDR with a port", `{ cidr = "203.0.113.0/24:443" }`, `(?s)has a\s+port.*egress\[0\].cidr.*Fix: write the CIDR alone`},
+		{"an address as a host", `{ host = "2001:db8::1" }`, `(?s)"2001:db8::1" is an\s+address.*Fix: give it as a CIDR`},
+		{"an empty list of ports", `{ host = "example.com", ports = [] }`, `(?s)the list of\s+ports is empty.*egress\[0\].ports.*Fix:.*leave ports\s+out for\s+80\s+and\s+443`},
 		{"neither", `{ why = "nothing" }`, `exactly one of`},
 		{"two problems at once", `{ host = "http://a.example.com" }, { cidr = "10.0.0.0/99" }`, `(?s)egress\[0\].host.*egress\[1\].cidr`},
 	} {

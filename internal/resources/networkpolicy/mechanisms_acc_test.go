@@ -59,7 +59,7 @@ func TestAccARuleThatNobodyCanEnforceIsAnErrorAtTheRule(t *testing.T) {
 	t.Parallel()
 	acctest.Run(t, resource.TestCase{Steps: []resource.TestStep{{
 		Config:   dockerOnly + in("proxy", "{ host = \"b.example.com\" },\n{ host = \"a.example.com\", ports = [9418] }"),
-		PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)No backend can enforce this.*line 19.*docker:.*port 9418 is git.*Attribute: egress\[1\].ports.*Fix:.*CIDR`),
+		PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)No backend can enforce this.*line 19.*docker:.*port 9418 is git.*Attribute: egress\[1\].ports.*Fix:\s+remove\s+the\s+rule\s+for.*only\s+a\s+rule\s+for\s+a\s+CIDR\s+can\s+have\s+port\s+9418,\s+if\s+the\s+policy\s+allows\s+it`),
 	}}})
 }
 
