@@ -11,6 +11,11 @@ set -euo pipefail
 logs=/var/log/sandboxio
 log=$logs/dockerd.log
 pidfile=/var/run/sandboxio-dockerd.pid
+service="service docker stop"
+if [ -d /run/systemd/system ]; then service="systemctl stop docker docker.socket"; fi
+
+# stays says that what was started here goes on, and the command that stops it.
+stays() { say "dockerd answers, and keeps running when this is done; to stop it: $1"; }
 
 if docker_answers; then exit 0; fi
 if [ -n "${DOCKER_HOST:-}" ]; then
@@ -27,7 +32,10 @@ if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null; then
 	install_docker
 	# The package may have started its own service, or be about to.
 	for _ in 1 2 3 4 5; do
-		if docker_answers; then exit 0; fi
+		if docker_answers; then
+			stays "$service"
+			exit 0
+		fi
 		sleep 1
 	done
 fi
@@ -38,9 +46,10 @@ flock -w 120 9 || die "another ensure-docker.sh is under way"
 if docker_answers; then exit 0; fi # it was, and did the work
 say "starting dockerd (log: $log)"
 if [ -d /run/systemd/system ] && systemctl start docker >/dev/null 2>&1; then
-	:
+	stop=$service
 else
 	setsid dockerd --pidfile="$pidfile" >"$log" 2>&1 </dev/null 9>&- &
+	stop="kill \$(cat $pidfile)"
 fi
 deadline=$((SECONDS + 60))
 until docker_answers; do
@@ -50,3 +59,4 @@ until docker_answers; do
 	fi
 	sleep 0.5
 done
+stays "$stop"

@@ -17,8 +17,6 @@ func (a *app) auditCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "Look after audit files",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(a.auditVerifyCommand())
 	return c
@@ -40,7 +38,6 @@ that were added since may follow it.
 Exits with 1 when a line is wrong or the expected head is not there.`,
 		Example: `  sandboxio audit verify audit.jsonl
   sandboxio audit verify audit.jsonl --expect-head sha256:9f86d0… --json`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("expect-head") && head == "" {
 				return driver.Invalid("expect-head", "it is empty", "write sha256: and 64 hexadecimal digits, or leave it out")

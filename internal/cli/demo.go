@@ -18,7 +18,6 @@ func (a *app) demoCommand() *cobra.Command {
 		Long: `Show the whole idea on a real engine, and stop at the first promise that does not
 hold. Needs Terraform 1.11 or newer and an image with sh and python3; make demo
 in the repository brings both the image and the engine.`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if o.CLI, err = os.Executable(); err != nil {
@@ -48,7 +47,6 @@ func (a *app) creatorCommand() *cobra.Command {
 		Use:    "creator",
 		Short:  "Create a sandbox and wait to be killed (what the demo runs)",
 		Hidden: true,
-		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demo.Creator(cmd.Context(), a.Out, a.backend, manifest)
 		},

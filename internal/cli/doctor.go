@@ -30,7 +30,6 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Look for what would keep sandboxes from being made here",
 		Long:  "Look at the policy, at Terraform and at the backend, in the order in which to repair. Nothing is changed:\nthe helper that looks at the network of a Docker engine's host is removed at once.\nExits with 1 when something is wrong.",
-		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
 	}
 	a.backendFlag(c)

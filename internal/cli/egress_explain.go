@@ -50,7 +50,6 @@ list.`,
 		Example: `  sandboxio egress explain rules.txt api.example.com:443
   sandboxio egress explain rules.txt api.example.com:443 --at 10.0.0.1
   echo '*.example.com' | sandboxio egress explain --mode proxy - '[2001:db8::1]:443'`,
-		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := parseRequest(args[1], at)
 			if err != nil {

@@ -50,7 +50,6 @@ Exit codes: 0 the program ran, however it ended, by --timeout too; 1 failed;
 		Example: `  sandboxio egress learn --image python@sha256:… -- pip download requests
   sandboxio egress learn --image python@sha256:… --format rules --allow rules.txt -- pip download requests >>rules.txt
   sandboxio egress learn --image python@sha256:… -- python3 -c "$(cat program.py)"`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l.args = args
 			return a.learn(cmd.Context(), l)

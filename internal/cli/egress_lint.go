@@ -61,7 +61,6 @@ Exit codes: 0 nothing denied, 1 failed, 2 something is denied, by lint itself or
 by the policy, 4 with --fail-on-warn nothing is denied and something is warned of.`,
 		Example: `  sandboxio egress lint rules.txt
   sandboxio egress lint --mode proxy --fail-on-warn rules.txt`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := a.readAllowlist(args[0])
 			if err != nil {

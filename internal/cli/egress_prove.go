@@ -36,7 +36,6 @@ Exit codes: 0 all that can come through is closed and what is allowed came throu
 nothing could be shown. With --only, the same is said of the named attempts alone.`,
 		Example: `  sandboxio egress prove
   sandboxio egress prove --backend 'docker://?runtime=runsc' --mode transparent --evidence evidence.json`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, m := range modes {
 				if !slices.Contains(prove.Modes(), prove.Mode(m)) {

@@ -18,7 +18,6 @@ func (a *app) explainCommand() *cobra.Command {
 		Long:  "Tell what an error's code means, where it comes from and what to do. Without a\ncode, list them all.",
 		Example: `  sandboxio explain
   sandboxio explain leaked`,
-		Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var all []string
 			for _, code := range driver.Codes() {

@@ -37,7 +37,6 @@ Exit codes: 0 found, 1 failed or not found.`,
 		Example: `  sandboxio inspect
   sandboxio inspect 4f1c0a9be27d
   sandboxio inspect docker/4f1c0a9be27d --json`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.inspectAll(cmd.Context())

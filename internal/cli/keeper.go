@@ -20,7 +20,6 @@ func (a *app) keeperCommand() *cobra.Command {
 		Use:    "keeper",
 		Short:  "Carry out a reaper schedule (what a sandboxio_reaper_schedule runs)",
 		Hidden: true,
-		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var s driver.Schedule
 			if err := json.Unmarshal([]byte(schedule), &s); err != nil {

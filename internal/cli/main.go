@@ -58,7 +58,8 @@ A container is not a boundary for hostile code: on the container tier sandboxio
 keeps what it enforces (no network, caps, lifetime, no privileges) but a kernel
 bug escapes it. For untrusted multi-tenant code use a microVM tier.
 
-Exit codes: 0 done, 1 failed, 2 denied by policy; policy check has more.`,
+Exit codes: 0 done, 1 failed, 2 denied or refused; a command with more, or with
+others, tells them in its --help.`,
 		Version:           a.version,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -69,6 +70,8 @@ Exit codes: 0 done, 1 failed, 2 denied by policy; policy check has more.`,
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.AddCommand(a.versionCommand(), a.doctorCommand(), a.setupCommand(), a.reapCommand(), a.policyCommand(), a.egressCommand(), a.inspectCommand(), a.demoCommand(), a.auditCommand(), a.explainCommand(), a.keeperCommand())
+	takeArguments(root)
+	root.SetFlagErrorFunc(flagError)
 	return root
 }
 

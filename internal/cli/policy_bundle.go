@@ -25,7 +25,7 @@ type bundleOptions struct {
 func (a *app) policyBundleCommand() *cobra.Command {
 	var o bundleOptions
 	c := &cobra.Command{
-		Use:   "bundle DIR|NAME=DIR",
+		Use:   "bundle [DIR|NAME=DIR]",
 		Short: "Sign rules of your own into one file, or verify one",
 		Long: `Sign a directory of rules, with its waivers.yaml and settings.yaml, into one file in
 OPA's bundle format. The rules are compiled first; a waiver that would have no
@@ -43,7 +43,6 @@ With --verify nothing is written: the bundle is read as the provider would, and
 		Example: `  openssl genpkey -algorithm ed25519 -out policy.key && openssl pkey -in policy.key -pubout -out policy.pub
   sandboxio policy bundle acme=rules --key policy.key --revision 7 --out acme.tar.gz
   sandboxio policy bundle --verify acme.tar.gz --key policy.pub --min-revision 7`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.verify != "" && (len(args) > 0 || o.out != "" || o.revision != 0):

@@ -61,7 +61,6 @@ without anything to judge fails.
   sandboxio policy check . --fail-on-unknown=critical
   sandboxio policy check tf.plan --policy acme=rules --param 'acme_teams=["data"]'
   sandboxio policy check tf.plan --policy acme.tar.gz --policy-key policy.pub --policy-min-revision 7`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), args[0], o) },
 	}
 	judgeFlags(c, &o.rules)

@@ -29,7 +29,6 @@ func (a *app) policyListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the rules",
-		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, err := a.load(cmd.Context(), r)
 			if err != nil {
@@ -54,7 +53,6 @@ func (a *app) policyExplainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain ID",
 		Short: "Explain a rule: what for, what it reads, how to mend",
-		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := a.load(cmd.Context(), r)
 			if err != nil {
@@ -116,7 +114,6 @@ func (a *app) policyDocsCommand() *cobra.Command {
 		Long:  "Write a page for each rule of your own, and an index.\n\n" + namesHelp,
 		Example: `  sandboxio policy docs rules
   sandboxio policy docs acme=rules --output docs/rules`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := a.load(cmd.Context(), rules{sources: args})
 			if err != nil {

@@ -22,7 +22,6 @@ would, and no tests at all is a failure.
 ` + namesHelp,
 		Example: `  sandboxio policy test rules
   sandboxio policy test acme=rules --json`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.policyTest(cmd.Context(), args[0]) },
 	}
 	a.jsonFlag(c)

@@ -30,7 +30,6 @@ is removed. A sandbox whose time has not come is never touched, unless
 		Example: `  sandboxio reap
   sandboxio reap --backend docker:///var/run/docker.sock --kill
   sandboxio reap --label team=search --max-age 2h --json`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if opts.Labels, err = parseLabels(labels); err != nil {

@@ -24,7 +24,6 @@ func (a *app) setupCommand() *cobra.Command {
 of this release: a read-only volume named by the guest's digest, and images for
 allowlists and reaper schedules. No registry and no builder are needed. It can be repeated; what is
 there and right is left alone.`,
-		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.setupDocker(cmd.Context(), o) },
 	}
 	a.backendFlag(c)

@@ -15,7 +15,6 @@ func (a *app) versionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, and the guest it expects in sandboxes",
-		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			digest, err := guest.Digest()
 			if err != nil {
