@@ -77,7 +77,9 @@ generate: ## docs, schemas and tables that are made from code
 install: build ## the provider into Terraform's filesystem mirror
 	@mkdir -p "$(MIRROR)"
 	install -m 0755 bin/terraform-provider-sandboxio "$(MIRROR)/terraform-provider-sandboxio_v$(VERSION)"
-	@echo 'use it with: required_providers { sandboxio = { source = "sandboxio/sandboxio", version = "$(VERSION)" } }'
+	@echo 'it is in:    $(MIRROR)'
+	echo 'use it with: required_providers { sandboxio = { source = "sandboxio/sandboxio", version = "$(VERSION)" } }'
+	echo 'remove it:   rm -r "$(MIRROR)"'
 
 clean: ## what the build made
 	rm -rf bin dist

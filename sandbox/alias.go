@@ -1,6 +1,10 @@
 package sandbox
 
-import "github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+import (
+	"errors"
+
+	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
+)
 
 // The words that drivers share live in package driver and mean the same here;
 // their fields are listed there.
@@ -94,8 +98,16 @@ func Trusted(reason string) Trust { return driver.Trusted(reason) }
 // NewSecret wraps a value so that it cannot print itself.
 func NewSecret(value string) Secret { return driver.NewSecret(value) }
 
-// CodeOf gives the code of an error, "" for nil and for context errors.
-func CodeOf(err error) Code { return driver.CodeOf(err) }
+// CodeOf gives the code of an error. It is "" for nil, for context errors, and
+// for an [*ExitError]: how a program ended is its own affair, and no failure of
+// the sandbox. Of several that are joined a failure counts before those.
+func CodeOf(err error) Code {
+	code := driver.CodeOf(err)
+	if _, own := errors.AsType[*ExitError](err); own && code == CodeInternal && !errors.Is(err, CodeInternal) {
+		return ""
+	}
+	return code
+}
 
 // As reaches a backend's native types, outside the compatibility promise: it
 // takes a backend, a [Sandbox] or a [Process].

@@ -51,7 +51,8 @@ type Result struct {
 	secrets redact.Redactor // for Err: the streams are the program's own
 }
 
-// ExitError is what Result.Err makes of an exit status other than 0.
+// ExitError is what Result.Err makes of an exit status other than 0. It has no
+// code: see [CodeOf].
 type ExitError struct {
 	Exit   Exit
 	Stderr string // the last 1 KiB of it, without the command's secrets

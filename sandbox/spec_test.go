@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -134,4 +135,25 @@ func longText(n int) string {
 		b[i] = 'x'
 	}
 	return string(b)
+}
+
+func TestAProgramsExitStatusHasNoCode(t *testing.T) {
+	failed := (&Result{Exit: Exit{Code: 1}}).Err()
+	leak := &Error{Code: CodeLeaked}
+	for _, c := range []struct {
+		name string
+		err  error
+		want Code
+	}{
+		{"alone", failed, ""},
+		{"wrapped", fmt.Errorf("the tests: %w", failed), ""},
+		{"beside a leak", errors.Join(failed, leak), CodeLeaked},
+		{"beside a bug", errors.Join(failed, &Error{Code: CodeInternal}), CodeInternal},
+		{"status 0", (&Result{}).Err(), ""},
+		{"another error", errors.New("x"), CodeInternal},
+	} {
+		if got := CodeOf(c.err); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
 }

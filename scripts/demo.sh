@@ -22,4 +22,7 @@ if [ "$docker" -eq 3 ]; then
 fi
 image=$(scripts/base-image.sh)
 bin/sandboxio setup docker
-exec bin/sandboxio demo --image "$image"
+shown=0
+bin/sandboxio demo --image "$image" || shown=$?
+scripts/ensure-docker.sh tell
+exit "$shown"

@@ -3,6 +3,10 @@
 # nothing is installed; otherwise, as root, docker.io is installed and dockerd
 # started. Prints nothing on stdout.
 #
+#   ensure-docker.sh       make sure
+#   ensure-docker.sh tell  say of the daemon that it started, as long as that
+#                          runs, where it is and how to stop it
+#
 # Exit codes: 0 a daemon answers · 1 it could not be made to · 3 no daemon
 # answers and we are not root, which callers handle in their own way.
 set -euo pipefail
@@ -10,12 +14,48 @@ set -euo pipefail
 
 logs=/var/log/sandboxio
 log=$logs/dockerd.log
-pidfile=/var/run/sandboxio-dockerd.pid
-service="service docker stop"
-if [ -d /run/systemd/system ]; then service="systemctl stop docker docker.socket"; fi
+run=${SANDBOXIO_RUN:-/var/run}
+pidfile=$run/sandboxio-dockerd.pid
+service=$run/sandboxio-docker.stop # what stops the service, if that was started
 
-# stays says that what was started here goes on, and the command that stops it.
-stays() { say "dockerd answers, and keeps running when this is done; to stop it: $1"; }
+# ours tells whether a pid is the dockerd that was started here: pids are reused.
+ours() { cat "/proc/$1/cmdline" 2>/dev/null | tr '\0' '\n' | grep -qxF -- "--pidfile=$pidfile"; }
+
+# served remembers that the service was started for us.
+served() {
+	if [ -d /run/systemd/system ]; then
+		echo "systemctl stop docker docker.socket" >"$service"
+	else
+		echo "service docker stop" >"$service"
+	fi
+}
+
+tell() {
+	local pid stop
+	if pid=$(cat "$pidfile" 2>/dev/null) && ours "$pid"; then
+		stop="kill $pid    # its pid file is $pidfile, its log $log"
+	elif [ -s "$service" ] && docker_answers; then
+		stop=$(cat "$service")
+	else
+		return 0 # nobody's, or somebody else's
+	fi
+	cat <<-EOT
+
+		The Docker daemon that was started for this keeps running, with the images that
+		were made: unix:///var/run/docker.sock, which docker:// and docker find by themselves.
+		Stop it with:
+		  $stop
+	EOT
+}
+
+case ${1:-} in
+'') ;;
+tell)
+	tell
+	exit
+	;;
+*) die "usage: $0 [tell]" ;;
+esac
 
 if docker_answers; then exit 0; fi
 if [ -n "${DOCKER_HOST:-}" ]; then
@@ -33,7 +73,7 @@ if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null; then
 	# The package may have started its own service, or be about to.
 	for _ in 1 2 3 4 5; do
 		if docker_answers; then
-			stays "$service"
+			served
 			exit 0
 		fi
 		sleep 1
@@ -46,10 +86,9 @@ flock -w 120 9 || die "another ensure-docker.sh is under way"
 if docker_answers; then exit 0; fi # it was, and did the work
 say "starting dockerd (log: $log)"
 if [ -d /run/systemd/system ] && systemctl start docker >/dev/null 2>&1; then
-	stop=$service
+	served
 else
 	setsid dockerd --pidfile="$pidfile" >"$log" 2>&1 </dev/null 9>&- &
-	stop="kill \$(cat $pidfile)"
 fi
 deadline=$((SECONDS + 60))
 until docker_answers; do
@@ -59,4 +98,4 @@ until docker_answers; do
 	fi
 	sleep 0.5
 done
-stays "$stop"
+tell >&2

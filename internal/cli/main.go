@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -27,6 +26,7 @@ type app struct {
 	version string
 	backend string // DSN
 	json    bool
+	printed bool // a result as JSON
 }
 
 // Main runs the command and gives its exit code.
@@ -59,7 +59,8 @@ keeps what it enforces (no network, caps, lifetime, no privileges) but a kernel
 bug escapes it. For untrusted multi-tenant code use a microVM tier.
 
 Exit codes: 0 done, 1 failed, 2 denied or refused; a command with more, or with
-others, tells them in its --help.`,
+others, tells them in its --help. With --json a failure is one JSON object too,
+"errors" with code, field, message and fix, unless the result was printed.`,
 		Version:           a.version,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -104,30 +105,10 @@ func (a *app) print(v any, text func(io.Writer)) error {
 		text(a.Out)
 		return nil
 	}
+	a.printed = true
 	e := json.NewEncoder(a.Out)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
-}
-
-// fail prints an error with its fix on a line of its own, each of several.
-func (a *app) fail(err error) {
-	bold, plain := a.style(a.Err)
-	if j, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range j.Unwrap() {
-			a.fail(e)
-		}
-		return
-	}
-	text, hint := err.Error(), ""
-	if e, ok := err.(*driver.Error); ok { //nolint:errorlint // only the outermost: what wraps it says more
-		c := *e
-		c.Hint, hint = "", e.Hint
-		text = c.Error()
-	}
-	fmt.Fprintf(a.Err, "%serror:%s %s\n", bold, plain, text)
-	if hint != "" {
-		fmt.Fprintf(a.Err, "  fix: %s\n", hint)
-	}
 }
 
 // style gives the escape sequences for w: none unless it is a terminal that

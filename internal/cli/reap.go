@@ -84,6 +84,9 @@ func (a *app) reap(ctx context.Context, opts reap.Options) error {
 		return err
 	}
 	rep, err := reap.Sweep(ctx, b, opts)
+	if err != nil && rep.Now.IsZero() {
+		return err // nothing was looked at
+	}
 	out := struct {
 		Backend string     `json:"backend"`
 		Now     time.Time  `json:"now"`
@@ -99,7 +102,7 @@ func (a *app) reap(ctx context.Context, opts reap.Options) error {
 		out.Due = append(out.Due, item)
 	}
 	var left []prove.Left
-	if len(opts.Labels) == 0 && !rep.Now.IsZero() { // they have no labels that could be asked for
+	if len(opts.Labels) == 0 { // they have no labels that could be asked for
 		var lerr error
 		left, lerr = prove.Sweep(ctx, b, opts.Kill)
 		err = driver.Join(err, lerr)
@@ -132,7 +135,6 @@ func (a *app) reap(ctx context.Context, opts reap.Options) error {
 		}
 		_ = t.Flush()
 		switch {
-		case err != nil && rep.Now.IsZero(): // nothing was looked at
 		case opts.Kill:
 			fmt.Fprintf(w, "%d of %d sandboxes removed", rep.Removed(), rep.Seen)
 			if len(left) > 0 {

@@ -58,7 +58,12 @@ prints the same pages.
 	}
 	b.WriteString(`
 The end of the caller's own context is no code of ours: it stays ` + "`context.Canceled`" + ` or ` + "`context.DeadlineExceeded`" + `. Records, which
-are text, call it ` + "`canceled`" + ` and ` + "`deadline-exceeded`" + `.
+are text, call it ` + "`canceled`" + ` and ` + "`deadline-exceeded`" + `. A program that ended with another status than 0 is none either: that is a
+` + "`*sandbox.ExitError`" + `, of which ` + "`sandbox.CodeOf`" + ` says ` + "`\"\"`" + `.
+
+With ` + "`--json`" + ` a command that fails before it has a result prints ` + "`{\"schema\": \"sandboxio.error/v1\", \"errors\": […]}`" + ` on standard
+output, each error with its ` + "`code`, `op`, `backend`, `sandbox`, `field`, `message` and `fix`" + ` where it has one, and the same as text on
+standard error. One that has printed its result, as ` + "`sandboxio doctor`" + ` has, prints nothing more there.
 `)
 	return b.String()
 }

@@ -176,8 +176,9 @@ func All() []Entry {
 			},
 			Retry: "yes, once it answers",
 			Example: shown(driver.Error{
-				Code: driver.CodeUnavailable, Op: "doctor", Backend: "docker",
-				Err: because("dial unix /var/run/docker.sock: connect: connection refused"), Hint: "start the engine, or set DOCKER_HOST",
+				Code: driver.CodeUnavailable, Op: "connect", Backend: "docker",
+				Err:  because("no Docker Engine answers at unix:///var/run/docker.sock (DOCKER_HOST): nobody listens there"),
+				Hint: "start the engine, as with systemctl start docker, or name another, as with DOCKER_HOST",
 			}),
 		},
 		{

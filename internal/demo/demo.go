@@ -79,6 +79,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 	}
 	d.say("\n%sEverything held.%s %.1f s in all.\n", o.Bold, o.Plain, time.Since(started).Seconds())
+	d.say("\nTo go on by hand:\n  the engine  %s, as --backend %s finds it\n  the image   export TF_VAR_image=%s\n", d.engine.host(), o.Backend, o.Image)
 	return nil
 }
 

@@ -221,7 +221,7 @@ func (p *Plan) changes(ctx context.Context) iter.Seq2[Item, error] {
 		}
 		for _, e := range p.outline.engines {
 			if i, ok := e.item(p.source); ok {
-				p.seen.Judged++
+				p.seen.Providers++
 				if !yield(i, nil) {
 					return
 				}

@@ -143,7 +143,7 @@ func (p *Plan) directoryItems(ctx context.Context) iter.Seq2[Item, error] {
 		b := &builder{opts: p.opts, source: p.source, provider: p.source.provider()}
 		for _, e := range p.source.engines() {
 			if i, ok := e.item(p.source); ok {
-				p.seen.Judged++
+				p.seen.Providers++
 				if !yield(i, nil) {
 					return
 				}

@@ -43,14 +43,15 @@ type Plan struct {
 
 // Seen is what a plan holds.
 type Seen struct {
-	Changes int            // resources in the plan
-	Types   map[string]int // how many of each type
-	Known   int            // of a type that is judged
-	Deleted int            // of those, the ones that only go away, which nobody judges
-	Judged  int
-	Skipped map[string]int // what is made, and was not judged, by type
-	Partial bool           // resources of the configuration are not among them
-	Notes   []string       // what else a reviewer must know
+	Changes   int            // resources in the plan
+	Types     map[string]int // how many of each type
+	Known     int            // of a type that is judged
+	Deleted   int            // of those, the ones that only go away, which nobody judges
+	Judged    int            // resources
+	Providers int            // configurations of providers that were judged, beside the resources
+	Skipped   map[string]int // what is made, and was not judged, by type
+	Partial   bool           // resources of the configuration are not among them
+	Notes     []string       // what else a reviewer must know
 }
 
 func (s *Seen) skip(kind string) {

@@ -50,22 +50,23 @@ type entry struct {
 }
 
 type document struct {
-	Schema   string           `json:"schema"`
-	Decision sandbox.Decision `json:"decision"`
-	Policy   string           `json:"policy"`
-	Rules    []string         `json:"rules"` // that ran
-	Judged   int              `json:"judged"`
-	Deleted  int              `json:"deleted"`
-	Skipped  map[string]int   `json:"not_judged"` // how many of each type are made, and were not judged
-	Partial  bool             `json:"partial"`    // resources of the configuration are not in the plan
-	Notes    []string         `json:"notes"`
-	Findings []entry          `json:"findings"`
+	Schema    string           `json:"schema"`
+	Decision  sandbox.Decision `json:"decision"`
+	Policy    string           `json:"policy"`
+	Rules     []string         `json:"rules"`     // that ran
+	Judged    int              `json:"judged"`    // resources
+	Providers int              `json:"providers"` // whose configuration was judged, beside the resources
+	Deleted   int              `json:"deleted"`
+	Skipped   map[string]int   `json:"not_judged"` // how many of each type are made, and were not judged
+	Partial   bool             `json:"partial"`    // resources of the configuration are not in the plan
+	Notes     []string         `json:"notes"`
+	Findings  []entry          `json:"findings"`
 }
 
 // JSON writes the report as one document.
 func (r *Report) JSON(w io.Writer) error {
 	d := document{
-		Schema: Schema, Decision: r.Decision, Policy: r.Policy, Rules: []string{}, Judged: r.Seen.Judged, Deleted: r.Seen.Deleted, Skipped: r.notJudged(), Partial: r.Seen.Partial,
+		Schema: Schema, Decision: r.Decision, Policy: r.Policy, Rules: []string{}, Judged: r.Seen.Judged, Providers: r.Seen.Providers, Deleted: r.Seen.Deleted, Skipped: r.notJudged(), Partial: r.Seen.Partial,
 		Notes: append([]string{}, r.Seen.Remarks()...), Findings: []entry{},
 	}
 	for _, rule := range r.Rules {

@@ -103,7 +103,11 @@ func (r *Report) notJudged() map[string]int {
 // Summary is one line.
 func (r *Report) Summary() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s: %s judged by %s", r.Decision, count(r.Seen.Judged, "resource"), count(len(r.Rules), "rule"))
+	judged := count(r.Seen.Judged, "resource")
+	if r.Seen.Providers > 0 {
+		judged += " and " + count(r.Seen.Providers, "provider")
+	}
+	fmt.Fprintf(&s, "%s: %s judged by %s", r.Decision, judged, count(len(r.Rules), "rule"))
 	known, waived := r.silent()
 	for _, c := range []struct {
 		n    int

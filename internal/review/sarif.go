@@ -114,7 +114,7 @@ func (r *Report) SARIF(w io.Writer, version string) error {
 	run := sarifRun{
 		Tool:        sarifTool{sarifDriver{Name: "sandboxio", Version: version, InformationURI: home, Rules: []sarifRule{}}},
 		Invocations: []sarifInvoked{{Successful: true}}, ColumnKind: "unicodeCodePoints", Results: []sarifResult{},
-		Properties: map[string]any{"decision": r.Decision, "policy": r.Policy, "judged": r.Seen.Judged, "notJudged": r.notJudged()},
+		Properties: map[string]any{"decision": r.Decision, "policy": r.Policy, "judged": r.Seen.Judged, "providers": r.Seen.Providers, "notJudged": r.notJudged()},
 	}
 	for _, n := range r.Seen.Remarks() {
 		run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, sarifNotes{"note", sarifText{Text: n}})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -59,7 +60,7 @@ func (b *Backend) connect(ctx context.Context) (*client.Client, error) {
 			b.cli.Store(cli)
 			return cli, nil
 		}
-		tried = append(tried, fmt.Sprintf("%s (%s): %v", e.host, e.source, err))
+		tried = append(tried, fmt.Sprintf("%s (%s): %s", e.host, e.source, cause(err)))
 		// Among sockets that do not exist, the one that exists and refuses
 		// is the interesting one.
 		if first == nil || codeOf(first) == driver.CodeUnavailable && codeOf(err) != driver.CodeUnavailable {
@@ -71,11 +72,35 @@ func (b *Backend) connect(ctx context.Context) (*client.Client, error) {
 		code = e.Code
 	}
 	hint := hintOf(code, first)
-	if hint == "" {
-		hint = hintDoctor
+	if e, ok := errors.AsType[*driver.Error](first); ok && e.Hint != "" {
+		hint = e.Hint
 	}
-	return nil, &driver.Error{Code: code, Op: "connect", Backend: Name, Hint: hint,
-		Err: fmt.Errorf("no Docker Engine answers; tried %s", strings.Join(tried, "; "))}
+	if hint == "" || code == driver.CodeUnavailable {
+		hint = hintStart
+	}
+	where := "at " + strings.Join(tried, "")
+	if len(tried) > 1 {
+		where = "anywhere; tried " + strings.Join(tried, "; ")
+	}
+	return nil, &driver.Error{Code: code, Op: "connect", Backend: Name, Hint: hint, Err: errors.New("no Docker Engine answers " + where)}
+}
+
+// cause is why an engine cannot be reached, once: the client says where it
+// looked, what to do and why, each in words of its own.
+func cause(err error) string {
+	if e, ok := errors.AsType[*driver.Error](err); ok && e.Err != nil {
+		return e.Err.Error()
+	}
+	if e, ok := errors.AsType[*os.SyscallError](err); ok {
+		return e.Err.Error()
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("something listens but does not answer within %v", pingLimit)
+	case strings.Contains(err.Error(), "Is the docker daemon running?"):
+		return "nobody listens there"
+	}
+	return err.Error()
 }
 
 // dial makes a client for one endpoint and keeps it only if the engine

@@ -154,7 +154,7 @@ func TestM147ASocketWithoutAListenerIsPassedOver(t *testing.T) {
 	b = open(Options{}, env)
 	b.candidates = func() ([]endpoint, error) { return list[:2], nil }
 	_, err = b.Now(limited(t, 10*time.Second))
-	if !errors.Is(err, driver.CodeUnavailable) || !strings.Contains(err.Error(), dead) || !strings.Contains(err.Error(), list[1].host) || !strings.Contains(err.Error(), "sandboxio doctor") {
+	if !errors.Is(err, driver.CodeUnavailable) || !strings.Contains(err.Error(), dead) || !strings.Contains(err.Error(), list[1].host) || !strings.Contains(err.Error(), hintStart) {
 		t.Errorf("%v", err)
 	}
 }
@@ -172,6 +172,7 @@ func TestAnEngineThatIsDownIsAnErrorWithinSeconds(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = refusing.Close()
+	whys := map[string]string{"no socket": "no such file or directory", "a mute socket": "something listens but does not answer within 3s", "a closed port": "nobody listens there"}
 	for name, host := range map[string]string{"no socket": "unix://" + filepath.Join(dir, "none"), "a mute socket": "unix://" + mute, "a closed port": "tcp://" + refusing.Addr().String()} {
 		t.Run(name, func(t *testing.T) {
 			b, err := Open(t.Context(), Options{Host: host})
@@ -194,7 +195,7 @@ func TestAnEngineThatIsDownIsAnErrorWithinSeconds(t *testing.T) {
 				calls = map[string]func() error{"create": calls["create"]}
 			}
 			for what, call := range calls {
-				if err := call(); !errors.Is(err, driver.CodeUnavailable) || !strings.Contains(err.Error(), "sandboxio doctor") {
+				if err := call(); !errors.Is(err, driver.CodeUnavailable) || !strings.Contains(err.Error(), hintStart) || !strings.HasSuffix(err.Error(), host+" (the host option): "+whys[name]+" ("+hintStart+")") {
 					t.Errorf("%s: %v", what, err)
 				}
 			}

@@ -19,6 +19,7 @@ const Name = "docker"
 
 const (
 	hintDoctor = "sandboxio doctor"
+	hintStart  = "start the engine, as with systemctl start docker, or name another, as with DOCKER_HOST"
 	hintSetup  = "sandboxio setup docker"
 	hintReap   = "sandboxio reap --kill"
 	hintLog    = "journalctl -u docker, on the engine's host"
@@ -126,6 +127,8 @@ func ambiguous(text string) bool { return strings.Contains(text, "is ambiguous (
 func hintOf(code driver.Code, err error) string {
 	text := err.Error()
 	switch {
+	case code == driver.CodeUnavailable && (client.IsErrConnectionFailed(err) || strings.Contains(text, "Cannot connect to the Docker daemon")):
+		return hintStart
 	case code == driver.CodeUnavailable:
 		return hintDoctor
 	case code == driver.CodeUnauthenticated:

@@ -10,6 +10,7 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/codes"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
@@ -71,5 +72,14 @@ func TestErrorsKeepTheirParts(t *testing.T) {
 	}
 	if fail(ctx, "create", "", nil) != nil {
 		t.Error("nil is an error")
+	}
+}
+
+// TestThePageOfUnavailableShowsTheFixThatIsPrinted holds docs/errors to the
+// error that a command ends with when no engine answers.
+func TestThePageOfUnavailableShowsTheFixThatIsPrinted(t *testing.T) {
+	e, ok := codes.Of(driver.CodeUnavailable)
+	if !ok || e.Example.Fix != hintStart || !strings.Contains(e.Example.Error, "no Docker Engine answers at ") {
+		t.Errorf("%+v", e.Example)
 	}
 }

@@ -138,7 +138,7 @@ func broken(name string, err error) driver.Finding {
 		}
 	}
 	if f.Hint == "" || f.Hint == hintDoctor {
-		f.Hint = "start the engine, as with systemctl start docker, or name another with DOCKER_HOST or --backend"
+		f.Hint = hintStart
 		if name != "engine" {
 			f.Hint = "look at the engine's own log, as with journalctl -u docker"
 		}
