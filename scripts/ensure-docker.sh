@@ -74,6 +74,7 @@ if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null; then
 	for _ in 1 2 3 4 5; do
 		if docker_answers; then
 			served
+			tell >&2
 			exit 0
 		fi
 		sleep 1

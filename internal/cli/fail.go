@@ -10,7 +10,7 @@ import (
 
 // problem is one thing that was wrong.
 type problem struct {
-	Code    driver.Code `json:"code,omitempty"` // as sandboxio explain has them; none of a command line that cannot be read
+	Code    driver.Code `json:"code,omitempty"` // as sandboxio explain has them
 	Op      string      `json:"op,omitempty"`
 	Backend string      `json:"backend,omitempty"`
 	Sandbox string      `json:"sandbox,omitempty"`

@@ -59,8 +59,10 @@ keeps what it enforces (no network, caps, lifetime, no privileges) but a kernel
 bug escapes it. For untrusted multi-tenant code use a microVM tier.
 
 Exit codes: 0 done, 1 failed, 2 denied or refused; a command with more, or with
-others, tells them in its --help. With --json a failure is one JSON object too,
-"errors" with code, field, message and fix, unless the result was printed.`,
+others, tells them in its --help.
+
+With --json a failure is one JSON object too: "errors", each with code, field,
+message and fix, unless a result was printed.`,
 		Version:           a.version,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
