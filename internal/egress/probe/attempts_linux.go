@@ -276,19 +276,19 @@ var attempts = map[string]attempt{
 	"proxy-octal":       tunnelled(func(t *try) string { return spelled("octal")(t) + ":443" }),
 	"proxy-short":       tunnelled(func(t *try) string { return spelled("short")(t) + ":443" }),
 	"proxy-mapped":      tunnelled(func(t *try) string { return spelled("mapped")(t) + ":443" }),
-	"proxy-get": proxied(func(t *try) []string {
+	"proxy-get": proxied(say, func(t *try) []string {
 		return []string{"GET http://" + t.evil() + "/" + t.Sign + " HTTP/1.1\r\nHost: " + t.evil() + "\r\n\r\n"}
 	}),
-	"proxy-get-mismatch": proxied(func(t *try) []string {
+	"proxy-get-mismatch": proxied(say, func(t *try) []string {
 		return []string{"GET http://" + Host + "/" + t.Sign + " HTTP/1.1\r\nHost: " + t.evil() + "\r\n\r\n"}
 	}),
-	"proxy-get-user": proxied(func(t *try) []string {
+	"proxy-get-user": proxied(say, func(t *try) []string {
 		return []string{"GET http://" + Host + "@" + t.evil() + "/" + t.Sign + " HTTP/1.1\r\nHost: " + t.evil() + "\r\n\r\n"}
 	}),
-	"proxy-get-ftp": proxied(func(t *try) []string {
+	"proxy-get-ftp": proxied(say, func(t *try) []string {
 		return []string{"GET ftp://" + t.evil() + "/" + t.Sign + " HTTP/1.1\r\nHost: " + t.evil() + "\r\n\r\n"}
 	}),
-	"proxy-get-second": proxied(func(t *try) []string {
+	"proxy-get-second": proxied(beyond, func(t *try) []string {
 		return []string{"GET http://" + Host + "/ HTTP/1.1\r\nHost: " + Host + "\r\n\r\n" + "GET http://" + t.evil() + "/" + t.Sign + " HTTP/1.1\r\nHost: " + t.evil() + "\r\n\r\n"}
 	}),
 	"proxy-nested": func(t *try) (string, error) {

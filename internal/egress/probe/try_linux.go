@@ -97,6 +97,41 @@ func say(c net.Conn, err error, words ...string) (string, error) {
 	return strings.ToValidUTF8(string(b[:n]), "?"), nil
 }
 
+// beyond writes words that begin with a request which is allowed, and tells the
+// answer to that one apart from what comes of the others.
+func beyond(c net.Conn, err error, words ...string) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	for _, w := range words {
+		if _, err := io.WriteString(c, w); err != nil {
+			return "", err
+		}
+	}
+	r := bufio.NewReader(c)
+	res, err := http.ReadResponse(r, nil)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	_ = res.Body.Close()
+	said := "to the first request: " + res.Status + "; to the other: "
+	if err != nil {
+		return said + err.Error(), nil
+	}
+	b, err := io.ReadAll(io.LimitReader(r, 512))
+	switch {
+	case len(b) > 0:
+		said += strings.ToValidUTF8(string(b), "?")
+	case err != nil:
+		said += err.Error()
+	default:
+		said += "nothing, and the end of the connection"
+	}
+	return said, nil
+}
+
 // hello is the first that a TLS client says, with the sign in it.
 func (t *try) hello(name string) (string, error) {
 	return captureHello(t, &tls.Config{ServerName: name, InsecureSkipVerify: true, NextProtos: []string{t.Sign}}) //nolint:gosec // the canary has no name

@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -55,7 +56,7 @@ func later(apart bool) attempt {
 			return "", err
 		}
 		if !apart {
-			return say(c, nil, plain+t.request(t.evil()))
+			return beyond(c, nil, plain+t.request(t.evil()))
 		}
 		if _, err := c.Write([]byte(plain)); err != nil {
 			return "", err
@@ -113,15 +114,15 @@ func tunnelled(f func(*try) string) attempt {
 	}
 }
 
-// proxied says words to the proxy.
-func proxied(f func(*try) []string) attempt {
+// proxied says words to the proxy, by say or beyond.
+func proxied(by func(net.Conn, error, ...string) (string, error), f func(*try) []string) attempt {
 	return func(t *try) (string, error) {
 		at, err := netip.ParseAddrPort(t.Proxy)
 		if err != nil {
 			return "", err
 		}
 		c, err := t.tcp(at.Addr(), at.Port())
-		return say(c, err, f(t)...)
+		return by(c, err, f(t)...)
 	}
 }
 
@@ -179,11 +180,12 @@ func rebound(kind string, kindOf uint16, port uint16) attempt {
 
 // smuggle is a request whose body two readers take for different things.
 func smuggle(headers string) attempt {
-	return web(func(t *try) []string {
+	return func(t *try) (string, error) {
 		inner := t.request(t.evil())
 		body := "0\r\n\r\n" + inner
-		return []string{"POST / HTTP/1.1\r\nHost: " + Host + "\r\n" + strings.ReplaceAll(headers, "N", fmt.Sprint(len(body))) + "\r\n" + body}
-	})
+		c, err := t.open(Host, t.Allowed, 80)
+		return beyond(c, err, "POST / HTTP/1.1\r\nHost: "+Host+"\r\n"+strings.ReplaceAll(headers, "N", fmt.Sprint(len(body)))+"\r\n"+body)
+	}
 }
 
 // settled waits for the link's own IPv6 addresses, which are looked for twice in
