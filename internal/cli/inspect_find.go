@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,14 +20,18 @@ const leastDigits = 12
 // of it, its name, or any of them behind the backend's name, as terraform import
 // has it. Codes: not-found, invalid, and those of List.
 func find(ctx context.Context, rt *sandbox.Runtime, meant string) (string, error) {
-	name := rt.Info().Name
+	return choose(rt.Info().Name, meant, rt.List(ctx, nil))
+}
+
+// choose is find among the sandboxes of the backend of that name.
+func choose(name, meant string, all iter.Seq2[sandbox.Status, error]) (string, error) {
 	short := strings.TrimPrefix(meant, name+"/")
 	var begin []string
-	for st, err := range rt.List(ctx, nil) {
+	for st, err := range all {
 		switch {
 		case err != nil:
 			return "", err
-		case st.ID == short || st.Name == short:
+		case st.ID == short || st.Name != "" && st.Name == short:
 			return st.ID, nil
 		case len(short) >= leastDigits && strings.HasPrefix(st.ID, short):
 			begin = append(begin, st.ID)
