@@ -18,6 +18,7 @@ func takeArguments(c *cobra.Command) {
 		takeArguments(sub)
 		sub.Args = argumentsOf
 		if !sub.Runnable() {
+			sub.DisableFlagsInUseLine = true
 			sub.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}

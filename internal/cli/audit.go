@@ -54,6 +54,10 @@ func (a *app) auditVerify(name, head string) error {
 	in := a.In
 	if name != "-" {
 		f, err := os.Open(name)
+		if info, serr := os.Stat(name); err == nil && serr == nil && info.IsDir() {
+			_ = f.Close()
+			err = fmt.Errorf("%s is a directory", name)
+		}
 		if err != nil {
 			return &driver.Error{Code: driver.CodeUnavailable, Op: "audit verify", Err: err, Hint: "name an audit file that this user may read"}
 		}

@@ -35,8 +35,8 @@ func Host(field, host string) (string, error) {
 		}
 	}
 	a, err := labels.ToASCII(name)
-	if err != nil {
-		return "", driver.Invalid(field, fmt.Sprintf("%q is no domain name", host), `write it as an A-label, as "xn--bcher-kva.example"`)
+	if err != nil || hasALabel(a) && !readable(a) { // the latter of bytes that are no UTF-8
+		return "", driver.Invalid(field, fmt.Sprintf("%+q is no domain name", host), `write it as an A-label, as "xn--bcher-kva.example"`)
 	}
 	if wild {
 		a = "*." + a
