@@ -1,13 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"reflect"
-	"strings"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/wish"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
@@ -41,7 +36,7 @@ func jsonAllowlist(from string, text []byte) (allowlist, error) {
 	if text[0] == '[' {
 		into = &d.Egress
 	}
-	if err := strict(text, into); err != nil {
+	if err := wish.JSON(text, into); err != nil {
 		return allowlist{}, driver.Invalid("file", fmt.Sprintf("%s: %v", from, err), jsonFix)
 	}
 	l.name = d.Name
@@ -59,7 +54,7 @@ func jsonAllowlist(from string, text []byte) (allowlist, error) {
 	for i, raw := range d.Egress {
 		var j jsonRule
 		var r driver.Rule
-		err := strict(raw, &j)
+		err := wish.JSON(raw, &j)
 		if err != nil {
 			err = driver.Invalid("rule", err.Error(), jsonRuleFix)
 		} else {
@@ -68,66 +63,6 @@ func jsonAllowlist(from string, text []byte) (allowlist, error) {
 		l.add(fmt.Sprintf("%s: egress[%d]", from, i), r, err)
 	}
 	return l, nil
-}
-
-// strict reads one JSON value without unknown fields, and nothing after it.
-func strict(text []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return inJSON(text, err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON value")
-	}
-	return nil
-}
-
-// inJSON puts an error of the decoder into words of JSON, without types of Go.
-func inJSON(text []byte, err error) error {
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		what := fmt.Sprintf("%s stands where %s belongs", valueInJSON(e.Value), kindInJSON(e.Type))
-		if e.Field != "" {
-			what = e.Field + ": " + what
-		}
-		return errors.New(what)
-	}
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		line := 1 + bytes.Count(text[:min(e.Offset, int64(len(text)))], []byte("\n"))
-		return fmt.Errorf("line %d: it is no JSON: %w", line, err)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends within the JSON value")
-	}
-	return errors.New(strings.TrimPrefix(err.Error(), "json: ")) // an unknown field
-}
-
-// valueInJSON is a value as the decoder names it, as "number 1.5".
-func valueInJSON(v string) string {
-	switch v {
-	case "object":
-		return "an object"
-	case "array":
-		return "a list"
-	case "bool":
-		return "true or false"
-	}
-	return "a " + v
-}
-
-func kindInJSON(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice:
-		return "a list"
-	case reflect.Struct:
-		return "an object"
-	default:
-		return "a whole number"
-	}
 }
 
 func (j jsonRule) rule() (driver.Rule, error) {

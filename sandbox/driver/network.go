@@ -55,7 +55,7 @@ func (m *Mode) UnmarshalText(b []byte) error { return unmarshal(b, m, ParseMode)
 type Rule struct {
 	Host   string       // "example.com" is exact, "*.example.com" its subdomains only
 	Prefix netip.Prefix // zero when Host is set
-	Ports  []uint16     // nil = 80 and 443
+	Ports  []uint16     // none = 80 and 443
 	Why    string       // for the reviewer
 }
 

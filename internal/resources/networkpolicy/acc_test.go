@@ -182,5 +182,7 @@ func TestAccImportThenAnEmptyPlan(t *testing.T) {
 
 func TestAccAnImportIsJudgedLikeACreation(t *testing.T) {
 	t.Parallel()
+	one(t, resource.TestStep{Config: block(""), ResourceName: at, ImportState: true, ImportStateId: `{"name":"all","egress":[{"host":"example.com","ports":"443"}]}`, ExpectError: regexp.MustCompile(`egress.ports:\s+a\s+string\s+stands\s+where\s+a\s+list\s+belongs`)})
+	one(t, resource.TestStep{Config: block(""), ResourceName: at, ImportState: true, ImportStateId: `{"name":"all","egress":[{"host":"example.com","ports":[]}]}`, ExpectError: regexp.MustCompile(`the\s+list\s+of\s+ports\s+is\s+empty`)})
 	one(t, resource.TestStep{Config: block(""), ResourceName: at, ImportState: true, ImportStateId: `{"name":"all","egress":[{"cidr":"0.0.0.0/0"}]}`, ExpectError: regexp.MustCompile(`SBX-NET-002`)})
 }

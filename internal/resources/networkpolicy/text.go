@@ -1,27 +1,20 @@
 package networkpolicy
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/egress"
 	"github.com/sandboxio/terraform-provider-sandboxio/internal/resources/naming"
+	"github.com/sandboxio/terraform-provider-sandboxio/internal/wish"
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
 // decode reads what egress.Encode writes, and what a person writes in its place.
 // Unknown fields are refused. Code: invalid.
 func decode(text string) (name string, n driver.Network, err error) {
-	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
-	dec.DisallowUnknownFields()
 	var d egress.Text
-	if err := dec.Decode(&d); err != nil {
+	if err := wish.JSON([]byte(text), &d); err != nil {
 		return "", n, driver.Invalid("id", "not a network policy: "+err.Error(), `pass one JSON object, as {"name":"pypi","egress":[{"host":"pypi.org","ports":[443]}]}`)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return "", n, driver.Invalid("id", "there is something after the JSON object", "pass one object")
 	}
 	if err := naming.Validate(d.Name); err != nil {
 		return "", n, err
@@ -30,6 +23,9 @@ func decode(text string) (name string, n driver.Network, err error) {
 	var errs []error
 	for i, w := range d.Egress {
 		r := driver.Rule{Host: w.Host, Ports: w.Ports, Why: w.Why}
+		if w.Ports != nil && len(w.Ports) == 0 {
+			errs = append(errs, wish.NoPorts(fmt.Sprintf("network.egress[%d].ports", i)))
+		}
 		if w.CIDR != "" {
 			var err error
 			r.Prefix, err = driver.ParseCIDR(fmt.Sprintf("network.egress[%d].cidr", i), w.CIDR)
