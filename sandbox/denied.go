@@ -16,7 +16,8 @@ import (
 // Learn, is anything there to refuse and count: without a network nothing is
 // told. It is zero for a backend that does not
 // declare [driver.CanLearn], and Unknown in a process that does not know: in
-// mode proxy only the creator does.
+// mode proxy only the creator does, and in mode transparent a gateway, which may
+// have ended.
 func (s *Sandbox) Denied(ctx context.Context) (Denials, error) {
 	d, ok := driver.As[driver.Denier](s.sb)
 	if !ok {
@@ -32,6 +33,9 @@ func (s *Sandbox) Denied(ctx context.Context) (Denials, error) {
 // tellsDenials are the operations whose Records tell of them: those after which
 // there may be some.
 var tellsDenials = []string{"run", "run-code", "wait", "close"}
+
+// DenialsUnknown says why [Denials] are Unknown, for people.
+const DenialsUnknown = "in mode proxy it stands in the records of the process that created it; in mode transparent its gateway has ended"
 
 // maxDenied is how many kinds one Record tells.
 const maxDenied = 32
@@ -62,7 +66,7 @@ func (d *denials) tell(ctx context.Context, sb driver.Sandbox, r *Record) {
 		return
 	}
 	if now.Unknown {
-		r.Warnings = append(slices.Clone(r.Warnings), "what was refused to the sandbox's programs is not known here: in mode proxy it stands in the records of the process that created it")
+		r.Warnings = append(slices.Clone(r.Warnings), "what was refused to the sandbox's programs is not known here: "+DenialsUnknown)
 		return
 	}
 	d.mu.Lock()

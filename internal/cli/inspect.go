@@ -62,9 +62,9 @@ type inspected struct {
 	Detached bool              `json:"detached"`
 	Facts    map[string]string `json:"facts"` // ours, by the names of their labels
 	Labels   map[string]string `json:"labels"`
-	Mode     string            `json:"mode,omitempty"` // "proxy" where Refused is null
-	Refused  *int              `json:"refused"`        // requests; null = not known here
-	Denied   []driver.Denial   `json:"denied"`         // told apart; null = not known here
+	Refused  *int              `json:"refused"`           // requests; null = not known here
+	Denied   []driver.Denial   `json:"denied"`            // told apart; null = not known here
+	Unknown  string            `json:"unknown,omitempty"` // why they are not
 }
 
 func (a *app) inspect(ctx context.Context, id string) error {
@@ -86,9 +86,9 @@ func (a *app) inspect(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	denied, err := sb.Denied(ctx)
-	if err != nil {
-		return err
+	denied, refusals := sb.Denied(ctx)
+	if ctx.Err() != nil {
+		return refusals
 	}
 	st := sb.Status()
 	r := inspected{Schema: "sandboxio.inspect/v1", ID: st.ID, Name: st.Name, Backend: st.Backend, State: st.State, Image: st.Image, Created: st.Created, Deadline: st.Deadline,
@@ -101,8 +101,13 @@ func (a *app) inspect(ctx context.Context, id string) error {
 	if r.Labels == nil {
 		r.Labels = map[string]string{}
 	}
-	if denied.Unknown {
-		r.Mode = driver.Proxy.String()
+	switch {
+	case refusals != nil: // its gateway does not answer, say: the rest is known
+		r.Unknown = refusals.Error()
+	case denied.Unknown:
+		r.Unknown = sandbox.DenialsUnknown
+	}
+	if r.Unknown != "" {
 		return a.print(r, r.text)
 	}
 	r.Refused, r.Denied = &denied.Other, []driver.Denial{}
@@ -138,7 +143,7 @@ func (r inspected) text(w io.Writer) {
 		line("label "+k, r.Labels[k])
 	}
 	if r.Refused == nil {
-		line("refused", "not known here: in mode proxy it stands in the records of the process that created it")
+		line("refused", "not known here: "+r.Unknown)
 	} else {
 		line("refused", fmt.Sprintf("%d requests that are known of", *r.Refused))
 	}

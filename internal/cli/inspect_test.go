@@ -69,7 +69,7 @@ func TestInspectShowsASandboxAndWhatItWasRefused(t *testing.T) {
 		t.Errorf("%d: %s%s", code, out, errs)
 	}
 	code, out, _ = show("--json", own.ID())
-	for _, want := range []string{`"refused": null`, `"denied": null`, `"mode": "proxy"`} {
+	for _, want := range []string{`"refused": null`, `"denied": null`, `"unknown": "in mode proxy`} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("%d: %s does not say %s", code, out, want)
 		}

@@ -13,7 +13,8 @@ type Denials struct {
 	Told  []Denial // each kind once, in order of target
 	Other int      // how many more there were of kinds beyond those that are kept
 	// Unknown says that this process does not know: in mode [Proxy] the
-	// sandbox's creator counts, and nobody else. Told and Other are empty then.
+	// sandbox's creator counts, and nobody else; in mode [Transparent] a gateway,
+	// which may have ended before it was asked. Told and Other are empty then.
 	Unknown bool
 }
 
@@ -91,7 +92,6 @@ func Foremost[D interface{ Group() string }](all []D, n int) []D {
 // declares [CanLearn].
 type Denier interface {
 	// Denied may be called after Kill: it then tells what was known before.
-	// In a process that did not create the sandbox it is Unknown where only
-	// that one counts, as in mode Proxy.
+	// Where nobody who counts can be asked it is Unknown.
 	Denied(ctx context.Context) (Denials, error)
 }

@@ -208,7 +208,7 @@ func (w *way) compare(r boot.Ready) error {
 const answerLimit = 2 * time.Second
 
 // deniedByGateway has the gateway tell what it has refused by now. When there is
-// none any more, it is what was told last.
+// none any more, it is what was told last, if anything was.
 func (s *sandbox) deniedByGateway(ctx context.Context) (driver.Denials, error) {
 	asking, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -221,7 +221,10 @@ func (s *sandbox) deniedByGateway(ctx context.Context) (driver.Denials, error) {
 		if denied, there, err = s.signalGateway(asking); err == nil && !there {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return s.denied, nil
+			if s.denied == nil {
+				return driver.Denials{Unknown: true}, nil
+			}
+			return *s.denied, nil
 		}
 	}
 	if err != nil && ctx.Err() == nil && asking.Err() != nil {
@@ -233,7 +236,7 @@ func (s *sandbox) deniedByGateway(ctx context.Context) (driver.Denials, error) {
 	}
 	told := denials(denied)
 	s.mu.Lock()
-	s.denied = told
+	s.denied = &told
 	s.mu.Unlock()
 	return told, nil
 }

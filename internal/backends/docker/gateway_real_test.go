@@ -413,6 +413,7 @@ func TestDenialsAreTold(t *testing.T) {
 			}
 			tells(sb, at("last.example", "", 0, "host"))
 			tells(sb, named)
+			tells(joined, named) // as it was told before
 		})
 	}
 }
@@ -443,5 +444,22 @@ func TestAGatewayThatDoesNotAnswerIsSaid(t *testing.T) {
 	}
 	if l := ofInstance(t, b, sb.Status().Facts.Instance); len(l) > 0 {
 		t.Errorf("left: %v", l)
+	}
+}
+
+// TestAGatewayThatHasEndedTellsNoZero to who never heard it.
+func TestAGatewayThatHasEndedTellsNoZero(t *testing.T) {
+	b, sb := gated(t, "allowed.example")
+	attempt(t, sb, `resolve("denied.example")`)
+	joined, err := b.Attach(t.Context(), sb.Status().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.remove(t.Context(), raw(t, b), gatewayOf(t, b, sb)); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := driver.As[driver.Denier](joined)
+	if got, err := d.Denied(t.Context()); err != nil || !got.Unknown {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -35,8 +35,8 @@ type sandbox struct {
 
 	mu     sync.Mutex
 	status driver.Status
-	guest  *guest.Client  // nil before the first operation of an attached one
-	denied driver.Denials // as its gateway told last
+	guest  *guest.Client   // nil before the first operation of an attached one
+	denied *driver.Denials // as its gateway told last
 }
 
 var (
