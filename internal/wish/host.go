@@ -48,8 +48,8 @@ func Host(field, host string) (string, error) {
 // most of them out, so that two names which look the same, and differ in
 // their bytes, would be one; joiners it keeps, where a script needs them.
 func invisible(c rune) bool {
-	const nonJoiner, joiner = 0x200c, 0x200d
-	return c != nonJoiner && c != joiner && unicode.In(c, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	const nonJoiner, joiner, blank = 0x200c, 0x200d, 0x2800 // the last of Braille
+	return c == blank || c != nonJoiner && c != joiner && unicode.In(c, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // hasALabel reports whether a label claims to be one.

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// JSON reads one JSON value without unknown fields, and nothing after it. Its
+// JSON reads one JSON value of objects whose names are in lower case, without
+// unknown fields and without one that stands twice, and nothing after it. Its
 // errors are in words of JSON, for who wrote the value and knows no Go.
 func JSON(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -21,7 +22,42 @@ func JSON(text []byte, into any) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("something follows the JSON value")
 	}
-	return nil
+	return exact(json.NewDecoder(bytes.NewReader(text)))
+}
+
+// exact refuses what the decoder takes, and who reads the text may take for
+// something else: a name in other letters, and the last of two.
+func exact(d *json.Decoder) error {
+	tok, err := d.Token()
+	if err != nil {
+		return err
+	}
+	open, ok := tok.(json.Delim)
+	if !ok {
+		return nil
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		if open == '{' {
+			tok, err := d.Token()
+			if err != nil {
+				return err
+			}
+			name, _ := tok.(string)
+			if strings.ContainsFunc(name, func(c rune) bool { return c != '_' && (c < 'a' || c > 'z') }) {
+				return fmt.Errorf("unknown field %+q: names are in lower case", name)
+			}
+			if seen[name] {
+				return fmt.Errorf("%q stands twice", name)
+			}
+			seen[name] = true
+		}
+		if err := exact(d); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token() // the closing delimiter
+	return err
 }
 
 // inJSON puts an error of the decoder into words of JSON, without types of Go.

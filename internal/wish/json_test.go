@@ -45,3 +45,28 @@ func TestErrorsInJSONAreInWordsOfJSON(t *testing.T) {
 		}
 	}
 }
+
+// A text means what it says: the decoder would take names in any letters, and
+// the last of two.
+func TestJSONTakesNamesAsTheyAreAndOnce(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"host": "a", "rules": [{"host": "b"}]}`: "",
+		`{"Host": "a"}`:                               `unknown field "Host"`,
+		`{"ho\u017ft": "a"}`:                          `unknown field "ho\u017ft"`,
+		`{"host": "a", "host": "b"}`:                  `"host" stands twice`,
+		`{"rules": [{"host": "a", "\u0068ost": ""}]}`: `"host" stands twice`,
+		`{"rules": [{}, {"HOST": "a"}]}`:              `unknown field "HOST"`,
+	} {
+		var into struct {
+			Host  string `json:"host"`
+			Rules []struct {
+				Host string `json:"host"`
+			} `json:"rules"`
+		}
+		err := JSON([]byte(text), &into)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

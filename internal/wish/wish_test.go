@@ -45,6 +45,9 @@ func TestNoCharacterOfANameIsLeftOut(t *testing.T) {
 			t.Errorf("%U: Host(%+q) = %q, %v", c, in, got, err)
 		}
 	}
+	if _, err := Host("at", "a\u2800b.example"); err == nil || !strings.Contains(err.Error(), "invisible") { // which IDNA keeps
+		t.Errorf("the blank of Braille: %v", err)
+	}
 	if invisible < 20 { // IDNA's own are some 270
 		t.Errorf("IDNA leaves out %d characters", invisible)
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/go-units"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
@@ -207,32 +206,34 @@ func (w *way) compare(r boot.Ready) error {
 // was stopped never answers.
 const answerLimit = 2 * time.Second
 
+func mute() error {
+	return &driver.Error{Code: driver.CodeUnavailable, Hint: "ask again when the engine's host is less busy, and the gateway not paused",
+		Err: fmt.Errorf("the gateway did not say within %v what it has refused", answerLimit)}
+}
+
 // deniedByGateway has the gateway tell what it has refused by now. When there is
 // none any more, it is what was told last, if anything was.
 func (s *sandbox) deniedByGateway(ctx context.Context) (driver.Denials, error) {
 	asking, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	var denied boot.Denied
-	var err error
+	ask := s.signalGateway
 	if s.heard != nil {
-		denied, err = s.heard.ask(asking)
-	} else {
-		var there bool
-		if denied, there, err = s.signalGateway(asking); err == nil && !there {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.denied == nil {
-				return driver.Denials{Unknown: true}, nil
-			}
-			return *s.denied, nil
-		}
+		ask = s.heard.ask
 	}
+	denied, known, err := ask(asking)
 	if err != nil && ctx.Err() == nil && asking.Err() != nil {
-		err = &driver.Error{Code: driver.CodeUnavailable, Hint: "ask again when the engine's host is less busy",
-			Err: fmt.Errorf("the gateway did not say within %v what it has refused", answerLimit)}
+		err = mute()
 	}
 	if err != nil {
 		return driver.Denials{}, err
+	}
+	if !known {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.denied == nil {
+			return driver.Denials{Unknown: true}, nil
+		}
+		return *s.denied, nil
 	}
 	told := denials(denied)
 	s.mu.Lock()
@@ -257,16 +258,29 @@ func (s *sandbox) signalGateway(ctx context.Context) (boot.Denied, bool, error) 
 			defer l.close()
 			_, err = s.cli.ContainerKill(ctx, c.ID, client.ContainerKillOptions{Signal: "SIGUSR1"})
 		}
-		if absent(err) || cerrdefs.IsConflict(err) { // it has ended
-			return boot.Denied{}, false, nil
-		}
 		if err != nil {
-			return boot.Denied{}, false, err
+			return boot.Denied{}, false, s.without(ctx, c.ID, err)
 		}
-		denied, err := l.hear(ctx, func() bool { return l.heard })
-		return denied, true, err
+		return l.hear(ctx, func() bool { return l.heard })
 	}
 	return boot.Denied{}, false, nil
+}
+
+// without is why a gateway could not be asked: nil if it has ended. What an
+// engine says to who would attach does not tell.
+func (s *sandbox) without(ctx context.Context, id string, err error) error {
+	res, ierr := s.cli.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	switch {
+	case absent(ierr):
+		return nil
+	case ierr != nil:
+		return ierr
+	case res.Container.State.Paused:
+		return mute()
+	case !res.Container.State.Running:
+		return nil
+	}
+	return err
 }
 
 // denials are a gateway's words, which it may have got from a hostile program,

@@ -430,6 +430,15 @@ func TestAGatewayThatDoesNotAnswerIsSaid(t *testing.T) {
 	if got, err := d.Denied(t.Context()); driver.CodeOf(err) != driver.CodeUnavailable || len(got.Told) > 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
+	joined, err := b.Attach(t.Context(), sb.Status().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := driver.As[driver.Denier](joined); true {
+		if got, err := d.Denied(t.Context()); driver.CodeOf(err) != driver.CodeUnavailable || len(got.Told) > 0 {
+			t.Errorf("who attached: %+v, %v", got, err)
+		}
+	}
 	if _, err := cli.ContainerUnpause(t.Context(), gate, client.ContainerUnpauseOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -447,19 +456,45 @@ func TestAGatewayThatDoesNotAnswerIsSaid(t *testing.T) {
 	}
 }
 
-// TestAGatewayThatHasEndedTellsNoZero to who never heard it.
-func TestAGatewayThatHasEndedTellsNoZero(t *testing.T) {
+// TestAGatewayThatIsKilledTellsNoZero: to who heard it, what that was; to who
+// never did, that it is not known.
+func TestAGatewayThatIsKilledTellsNoZero(t *testing.T) {
 	b, sb := gated(t, "allowed.example")
+	var handles []driver.Denier
+	for range 2 {
+		joined, err := b.Attach(t.Context(), sb.Status().ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, _ := driver.As[driver.Denier](joined)
+		handles = append(handles, d)
+	}
 	attempt(t, sb, `resolve("denied.example")`)
-	joined, err := b.Attach(t.Context(), sb.Status().ID)
-	if err != nil {
-		t.Fatal(err)
+	if got, err := handles[0].Denied(t.Context()); err != nil || len(got.Told) != 1 {
+		t.Fatalf("%+v, %v", got, err)
 	}
-	if err := b.remove(t.Context(), raw(t, b), gatewayOf(t, b, sb)); err != nil {
-		t.Fatal(err)
-	}
-	d, _ := driver.As[driver.Denier](joined)
-	if got, err := d.Denied(t.Context()); err != nil || !got.Unknown {
-		t.Errorf("%+v, %v", got, err)
+	gate := gatewayOf(t, b, sb)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = raw(t, b).ContainerKill(t.Context(), gate, client.ContainerKillOptions{Signal: "SIGKILL"})
+	}()
+	eventually(t, 10*time.Second, "it has ended", func() bool { // and is asked meanwhile
+		if got, err := handles[0].Denied(t.Context()); err == nil && len(got.Told) != 1 {
+			t.Errorf("who heard it: %+v", got)
+		}
+		got, err := handles[1].Denied(t.Context())
+		if err == nil && !got.Unknown && len(got.Told) != 1 {
+			t.Errorf("who never did: %+v", got)
+		}
+		_, err = raw(t, b).ContainerInspect(t.Context(), gate, client.ContainerInspectOptions{})
+		return absent(err)
+	})
+	<-over
+	own, _ := driver.As[driver.Denier](sb)
+	for name, d := range map[string]driver.Denier{"who attached": handles[0], "its owner": own} {
+		if got, err := d.Denied(t.Context()); err != nil || got.Unknown == (len(got.Told) == 1) {
+			t.Errorf("%s, afterwards: %+v, %v", name, got, err)
+		}
 	}
 }

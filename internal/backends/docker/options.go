@@ -203,6 +203,9 @@ func (o Options) validate() error {
 // would need the ssh command.
 func validateHost(field, host string) error {
 	scheme, rest, ok := strings.Cut(host, "://")
+	if strings.ContainsAny(host, "@?#") && scheme != "unix" && scheme != "ssh" { // not quoted: it may be a password
+		return driver.Invalid(field, "an engine's address has no user, password or query", "tcp://host:2376, and certificates in DOCKER_CERT_PATH")
+	}
 	if !ok || rest == "" {
 		return driver.Invalid(field, fmt.Sprintf("%q is no engine address", host), "unix:///var/run/docker.sock or tcp://host:2376")
 	}
@@ -215,11 +218,14 @@ func validateHost(field, host string) error {
 	case "tcp":
 		h, port, err := net.SplitHostPort(strings.TrimSuffix(rest, "/"))
 		if n, perr := strconv.ParseUint(port, 10, 16); err != nil || h == "" || perr != nil || n == 0 {
+			if strings.Contains(rest, "/") {
+				return driver.Invalid(field, "an engine's address has no path", "tcp://host:2376")
+			}
 			return driver.Invalid(field, fmt.Sprintf("%q is not host:port", rest), "tcp://host:2376")
 		}
 	case "ssh":
 		return driver.Invalid(field, "engines are not reached over ssh by this client",
-			"ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock "+strings.TrimSuffix(rest, "/")+", then docker:///tmp/docker.sock")
+			"ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock HOST, then docker:///tmp/docker.sock")
 	default:
 		return driver.Invalid(field, fmt.Sprintf("scheme %q is not known", scheme), "use unix, tcp or npipe")
 	}

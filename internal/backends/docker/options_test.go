@@ -97,6 +97,17 @@ func TestOpenRefusesHostsItCannotReach(t *testing.T) {
 	}
 }
 
+// An address may hold what nobody should have put there, and an error of it is
+// printed.
+func TestAnAddressWithAPasswordIsRefusedAndNotQuoted(t *testing.T) {
+	for _, host := range []string{"tcp://user:hunter2@127.0.0.1:1", "tcp://hunter2@127.0.0.1:1", "ssh://user:hunter2@h", "tcp://h:1/hunter2",
+		"tcp://h:1?x=hunter2", "tcp://h:1#hunter2", "user:hunter2@h:1", "http://user:hunter2@h"} {
+		if _, err := Open(t.Context(), Options{Host: host}); !errors.Is(err, driver.CodeInvalid) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+}
+
 func FuzzFromURL(f *testing.F) {
 	for _, s := range []string{"docker://", "docker:///var/run/docker.sock", "docker://h:2376?certs=/c&tls=true", "docker://?image=x@sha256:00", "docker://[::1]:1?storage_quota=1"} {
 		f.Add(s)

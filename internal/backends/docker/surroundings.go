@@ -215,9 +215,9 @@ func (l *lines) read() {
 	}
 }
 
-// ask has an owned gateway tell what it has refused by now. One that has ended
-// has told all.
-func (l *lines) ask(ctx context.Context) (boot.Denied, error) {
+// ask has an owned gateway tell what it has refused by now, and is false if it
+// has ended without a word of it: in good order it tells at its end, too.
+func (l *lines) ask(ctx context.Context) (boot.Denied, bool, error) {
 	l.mu.Lock()
 	until, _ := ctx.Deadline()
 	_ = l.conn.conn.SetWriteDeadline(until)
@@ -231,29 +231,29 @@ func (l *lines) ask(ctx context.Context) (boot.Denied, error) {
 		select {
 		case <-l.done:
 		case <-ctx.Done():
-			return boot.Denied{}, err
+			return boot.Denied{}, false, err
 		}
 	}
 	return l.hear(ctx, func() bool { return l.answered >= mine })
 }
 
-// hear waits until what was heard is enough, or the last.
-func (l *lines) hear(ctx context.Context, enough func() bool) (boot.Denied, error) {
+// hear waits until what was heard is enough, or the last, if anything was.
+func (l *lines) hear(ctx context.Context, enough func() bool) (boot.Denied, bool, error) {
 	for {
 		l.mu.Lock()
 		denied, ok, news := l.denied, enough(), l.news
 		l.mu.Unlock()
 		if ok {
-			return denied, nil
+			return denied, true, nil
 		}
 		select {
 		case <-news:
 		case <-l.done:
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			return l.denied, nil
+			return l.denied, l.heard, nil
 		case <-ctx.Done():
-			return boot.Denied{}, ctx.Err()
+			return boot.Denied{}, false, ctx.Err()
 		}
 	}
 }

@@ -226,7 +226,7 @@ func (p *post) serve(ctx context.Context, out *speaker) {
 		case <-signaled:
 			told.answer(p.tally, out)
 		case <-ctx.Done():
-			told.tell(p.tally, out)
+			told.answer(p.tally, out) // also that there was nothing
 			return
 		}
 	}
