@@ -29,19 +29,17 @@ sandbox.
 ID is a sandbox's id, 12 or more of its first digits, its name, or what
 terraform import takes, as docker/4f1c0a9be27d….
 
-What was refused is known here in mode transparent. In mode proxy only the process
-that created the sandbox knows it: it stands in that process's records, and
-"refused" and "denied" are null in JSON. A host in the list was chosen by a program.
+What was refused is known here in mode transparent, from the sandbox's gateway. In
+mode proxy only the process that created the sandbox knows it: it stands in that
+process's records. Where it is not known, "refused" and "denied" are null in JSON,
+and "unknown" says why. A host in the list was chosen by a program.
 
 Exit codes: 0 found, 1 failed or not found.`,
 		Example: `  sandboxio inspect
   sandboxio inspect 4f1c0a9be27d
   sandboxio inspect docker/4f1c0a9be27d --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return a.inspectAll(cmd.Context())
-			}
-			return a.inspect(cmd.Context(), args[0])
+			return a.inspect(cmd.Context(), args)
 		},
 	}
 	a.backendFlag(c)
@@ -67,7 +65,7 @@ type inspected struct {
 	Unknown  string            `json:"unknown,omitempty"` // why they are not
 }
 
-func (a *app) inspect(ctx context.Context, id string) error {
+func (a *app) inspect(ctx context.Context, ids []string) error {
 	e, err := a.open(ctx)
 	if err != nil {
 		return err
@@ -77,6 +75,13 @@ func (a *app) inspect(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	if len(ids) == 0 {
+		return a.inspectAll(ctx, rt)
+	}
+	return a.inspectOne(ctx, rt, ids[0])
+}
+
+func (a *app) inspectOne(ctx context.Context, rt *sandbox.Runtime, id string) error {
 	sb, err := rt.Attach(ctx, id)
 	if errors.Is(err, driver.CodeNotFound) {
 		if id, err = find(ctx, rt, id); err == nil {

@@ -66,16 +66,7 @@ type listed struct {
 	Template string       `json:"template"`
 }
 
-func (a *app) inspectAll(ctx context.Context) error {
-	e, err := a.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = e.Close() }()
-	rt, err := e.Runtime(ctx, "", sandbox.Options{})
-	if err != nil {
-		return err
-	}
+func (a *app) inspectAll(ctx context.Context, rt *sandbox.Runtime) error {
 	out := struct {
 		Schema    string   `json:"schema"`
 		Backend   string   `json:"backend"`
