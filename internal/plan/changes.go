@@ -285,7 +285,8 @@ func (p *Plan) item(ctx context.Context, b *builder, raw []byte) (i Item, ok boo
 		after.config = p.outline.written[strings.Join(append(module(c.Module), c.Type, c.Name), ".")]
 	}
 	calls := module(c.Module)
-	found := append(p.outline.strays[strings.Join(append(calls, c.Type, c.Name), ".")], strays(c.Type, p.source.written(calls, c.Type+"."+c.Name))...)
+	// Several instances have the outline's in common.
+	found := slices.Concat(p.outline.strays[strings.Join(append(calls, c.Type, c.Name), ".")], strays(c.Type, p.source.written(calls, c.Type+"."+c.Name)))
 	i = b.build(ctx, c.Type, before, after, found...)
 	if len(i.Parts) == 0 && i.Problem == nil { // of a type that may be anything
 		p.seen.Known--
