@@ -257,11 +257,3 @@ func (r learned) text(w io.Writer, timeout time.Duration, format egress.Format) 
 	}
 	_, _ = io.WriteString(w, r.list.Text(r.Mode, format))
 }
-
-// ascii keeps a name from acting on a terminal.
-func ascii(r rune) rune {
-	if r < ' ' || r > '~' {
-		return '?'
-	}
-	return r
-}

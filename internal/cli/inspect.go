@@ -128,7 +128,7 @@ func (r inspected) text(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(k, v string) {
 		if v != "" {
-			fmt.Fprintf(t, "%s\t%s\n", k, v)
+			fmt.Fprintf(t, "%s\t%s\n", printable(k), printable(v))
 		}
 	}
 	line("id", r.ID)

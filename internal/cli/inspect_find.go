@@ -85,9 +85,8 @@ func (a *app) inspectAll(ctx context.Context, rt *sandbox.Runtime) error {
 		}
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "ID\tNAME\tSTATE\tDEADLINE\tOWNER\tTEMPLATE")
-		said := func(s string) string { return strings.Map(ascii, s) } // labels are anybody's to write
 		for _, s := range out.Sandboxes {
-			fmt.Fprintf(t, "%.*s\t%s\t%s\t%s\t%s\t%s\n", leastDigits, s.ID, said(s.Name), s.State, s.Deadline.UTC().Format(time.RFC3339), said(s.Owner), said(s.Template))
+			fmt.Fprintf(t, "%.*s\t%s\t%s\t%s\t%s\t%s\n", leastDigits, s.ID, printable(s.Name), s.State, s.Deadline.UTC().Format(time.RFC3339), printable(s.Owner), printable(s.Template))
 		}
 		_ = t.Flush()
 	})

@@ -131,7 +131,7 @@ func (a *app) reap(ctx context.Context, opts reap.Options) error {
 			case it.Error != "":
 				did = "failed"
 			}
-			fmt.Fprintf(t, "%.12s\t%s\t%s\t%s\t%s\n", it.ID, it.Name, it.State, it.Reason, did)
+			fmt.Fprintf(t, "%.12s\t%s\t%s\t%s\t%s\n", it.ID, printable(it.Name), it.State, it.Reason, did)
 		}
 		_ = t.Flush()
 		switch {
