@@ -203,7 +203,7 @@ func (p *post) serve(ctx context.Context, out *speaker) {
 		func() { p.route(ctx) },
 		func() { p.answer(ctx) },
 		func() { p.converse(ctx) },
-		p.note,
+		func() { p.dropped.Read(p.note) },
 	} {
 		all.Go(func() {
 			defer cancel()
@@ -216,17 +216,21 @@ func (p *post) serve(ctx context.Context, out *speaker) {
 	signal.Notify(signaled, syscall.SIGUSR1)
 	defer signal.Stop(signaled)
 	var told told
+	answer := func() { // also that there was nothing
+		p.dropped.CatchUp(p.note)
+		told.answer(p.tally, out)
+	}
 	for {
 		select {
 		case <-tick.C:
 			told.tell(p.tally, out)
 		case n := <-p.asked:
 			told.asked += n
-			told.answer(p.tally, out)
+			answer()
 		case <-signaled:
-			told.answer(p.tally, out)
+			answer()
 		case <-ctx.Done():
-			told.answer(p.tally, out) // also that there was nothing
+			answer()
 			return
 		}
 	}
@@ -263,12 +267,10 @@ func (p *post) route(ctx context.Context) {
 }
 
 // note counts what the packet filter drops, as far as it tells of it.
-func (p *post) note() {
-	p.dropped.Read(func(packet []byte) {
-		if d, ok := gateway.Dropped(p.policy, packet, time.Now()); ok {
-			p.tally.Deny(d)
-		}
-	})
+func (p *post) note(packet []byte) {
+	if d, ok := gateway.Dropped(p.policy, packet, time.Now()); ok {
+		p.tally.Deny(d)
+	}
 }
 
 func dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {

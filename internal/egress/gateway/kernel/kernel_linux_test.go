@@ -236,6 +236,7 @@ var steps = map[string]func() error{
 		return errors.Join(err, ierr)
 	},
 	"a program that begins connection after connection fills no table": flood,
+	"what was told of before a question is known when it is answered":  asked,
 	"who may not is told what is missing (M16)": func() error {
 		if os.Getuid() != 0 {
 			return nil

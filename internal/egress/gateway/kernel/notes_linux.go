@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
-	"os"
+	"sync"
+	"syscall"
 
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
@@ -29,7 +29,20 @@ const (
 
 // Notes are the packets that the packet filter tells of. They are listened to
 // with privileges, and read without.
-type Notes struct{ conn *netlink.Conn }
+type Notes struct {
+	conn *netlink.Conn
+	raw  syscall.RawConn
+
+	mu  sync.Mutex // held from when a note is read until it has been taken
+	buf []byte
+}
+
+const (
+	noteSpace = 32 << 10 // more than the kernel puts into one message
+	// noteTurn is how many messages are read while others wait, and noteRoom
+	// more than what is told of has room for before the rest is lost.
+	noteTurn, noteRoom = 64, 2048
+)
 
 // ListenNotes binds to the group of gateway.Note.
 func ListenNotes() (*Notes, error) {
@@ -50,34 +63,64 @@ func ListenNotes() (*Notes, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("what is dropped cannot be listened to: %w", lacking(err)), conn.Close())
 	}
-	return &Notes{conn}, nil
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return &Notes{conn: conn, raw: raw, buf: make([]byte, noteSpace)}, nil
 }
 
-// Read gives each packet's beginning to take, until Close.
+// Read gives each packet's beginning to take, until Close. One at a time: take
+// may keep nothing of it.
 func (n *Notes) Read(take func([]byte)) {
-	for {
-		msgs, err := n.conn.Receive()
-		if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrClosed) {
-			return
+	_ = n.raw.Read(func(fd uintptr) bool {
+		for n.some(int(fd), noteTurn, take) == noteTurn {
 		}
-		if err != nil {
-			if errors.Is(err, unix.EBADF) {
-				return
-			}
+		return false // until there is more
+	})
+}
+
+// CatchUp returns when all that was told of before has been taken, by Read or
+// by itself.
+func (n *Notes) CatchUp(take func([]byte)) {
+	_ = n.raw.Control(func(fd uintptr) { n.some(int(fd), noteRoom, take) })
+}
+
+// some takes what is there, at most so many messages, and gives how many.
+func (n *Notes) some(fd, most int, take func([]byte)) (count int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for count < most {
+		size, _, err := unix.Recvfrom(fd, n.buf, unix.MSG_DONTWAIT)
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
-		for _, m := range msgs {
-			if m.Header.Type != logPacket || len(m.Data) < genericHeader {
-				continue
-			}
-			d, err := netlink.NewAttributeDecoder(m.Data[genericHeader:])
-			if err != nil {
-				continue
-			}
-			for d.Next() {
-				if d.Type() == logPayload {
-					take(d.Bytes())
-				}
+		if err != nil {
+			return count
+		}
+		count++
+		told(n.buf[:size], take)
+	}
+	return count
+}
+
+// told gives the packets of one message.
+func told(message []byte, take func([]byte)) {
+	msgs, err := syscall.ParseNetlinkMessage(message)
+	if err != nil {
+		return
+	}
+	for _, m := range msgs {
+		if m.Header.Type != logPacket || len(m.Data) < genericHeader {
+			continue
+		}
+		d, err := netlink.NewAttributeDecoder(m.Data[genericHeader:])
+		if err != nil {
+			continue
+		}
+		for d.Next() {
+			if d.Type() == logPayload {
+				take(d.Bytes())
 			}
 		}
 	}
