@@ -101,6 +101,11 @@ func (b *Backend) putSchedule(ctx context.Context, cli *client.Client, s driver.
 			err = settle(ctx, cli, id)
 		}
 	}
+	// Who puts the same schedule at the same time may have seen this one, and
+	// replaced it already.
+	if err != nil && (errors.Is(err, errStopped) || going(ctx, cli, id)) {
+		err = taken(s.Name, err)
+	}
 	if err != nil {
 		return none, b.undo(ctx, cli, "schedule", id, err)
 	}
@@ -200,7 +205,9 @@ func settle(ctx context.Context, cli *client.Client, id string) error {
 		if err != nil {
 			return unsettled(ctx, err)
 		}
-		if c := res.Container; c.RestartCount > 0 || c.State == nil || !c.State.Running || c.State.Restarting {
+		if c := res.Container; c.RestartCount == 0 && c.State != nil && !c.State.Running && !c.State.Restarting {
+			return errStopped // it would be restarted if it had ended by itself
+		} else if c.RestartCount > 0 || c.State == nil || c.State.Restarting {
 			return &driver.Error{Code: driver.CodeInternal, Hint: hintSetup, Err: fmt.Errorf("the keeper does not stay up: %s", said)}
 		}
 		switch {
@@ -218,6 +225,8 @@ func settle(ctx context.Context, cli *client.Client, id string) error {
 	}
 }
 
+var errStopped = errors.New("its keeper was stopped")
+
 var errUnsettled = fmt.Errorf("the keeper said nothing within %v", settleLimit)
 
 func unsettled(ctx context.Context, err error) error {
@@ -225,6 +234,16 @@ func unsettled(ctx context.Context, err error) error {
 		return &driver.Error{Code: driver.CodeUnavailable, Hint: hintSetup, Err: errUnsettled}
 	}
 	return err
+}
+
+// going is whether somebody has removed a container, or is at it.
+func going(ctx context.Context, cli *client.Client, id string) bool {
+	res, err := cli.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	if err != nil {
+		return absent(err)
+	}
+	s := res.Container.State
+	return s != nil && (s.Status == container.StateRemoving || s.Status == container.StateDead)
 }
 
 // logs gives the last lines that a keeper wrote.

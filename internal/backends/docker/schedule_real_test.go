@@ -4,6 +4,7 @@ package docker
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,6 +93,56 @@ func TestRealOneScheduleHasOneKeeper(t *testing.T) {
 	}
 	if now, err := b.keepers(t.Context(), raw(t, b), name+"-s"); err != nil || len(now) != 0 {
 		t.Errorf("left are %v, %v", now, err)
+	}
+}
+
+// Who is overtaken between any two steps is told so, and not that something is
+// broken.
+func TestRealAKeeperThatIsReplacedWhileItStartsIsAConflict(t *testing.T) {
+	b, image := engine(t)
+	withKeeper(t, b)
+	cli := raw(t, b)
+	for _, c := range []struct {
+		call string
+		stop bool // only, and not remove
+	}{
+		{"POST /containers/…/start #1", false},
+		{"GET /containers/…/json #1", false},
+		{"GET /containers/…/json #1", true},
+		{"GET /containers/…/logs #1", false},
+		{"GET /containers/…/json #3", true},
+	} {
+		t.Run(fmt.Sprintf("%s/%t", c.call, c.stop), func(t *testing.T) {
+			name := realSpec(t, image).Token
+			mine, m := meddled(t, b.opts)
+			m.fault = func(call string) fault {
+				if call != c.call {
+					return none
+				}
+				found, err := b.keepers(t.Context(), cli, name)
+				if err != nil || len(found) != 1 {
+					t.Errorf("%d keepers, %v", len(found), err)
+				}
+				for _, k := range found {
+					if c.stop {
+						_, err = cli.ContainerKill(t.Context(), k.ID, client.ContainerKillOptions{Signal: "KILL"})
+					} else {
+						err = b.remove(t.Context(), cli, k.ID)
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+				return none
+			}
+			_, err := mine.PutSchedule(t.Context(), driver.Schedule{Name: name, Interval: time.Hour})
+			if !errors.Is(err, driver.CodeConflict) || !slices.Contains(m.calls(), c.call) {
+				t.Errorf("it says %v, after %v", err, m.calls())
+			}
+			if left, err := b.keepers(t.Context(), cli, name); err != nil || len(left) != 0 {
+				t.Errorf("left are %v, %v", left, err)
+			}
+		})
 	}
 }
 
