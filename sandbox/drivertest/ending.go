@@ -183,7 +183,7 @@ var ending = []Check{
 	})},
 	{Name: "lifetime: a program is told that its sandbox is gone, and it is listed no more (M114)", Func: with(func(t *trial) error {
 		spec := t.spec()
-		spec.Lifetime = 3 * time.Second
+		spec.Lifetime = brief
 		s, err := t.createFrom(spec)
 		if err != nil {
 			return err

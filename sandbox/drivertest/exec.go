@@ -96,7 +96,7 @@ var exec = []Check{
 	})},
 	{Name: "exec: a program ends at its timeout, with all it started (M53, M54)", Func: inside(func(t *trial, s driver.Sandbox) error {
 		cmd := t.cmd(Daemon, "/tmp/beat")
-		cmd.Timeout = 4 * time.Second // time for an interpreter to start and beat, on a busy machine
+		cmd.Timeout = brief
 		begun := time.Now()
 		p, err := s.Start(t, cmd)
 		if err != nil {

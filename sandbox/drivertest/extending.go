@@ -13,7 +13,7 @@ import (
 var extending = []Check{
 	{Name: "extend: a sandbox lives to its new deadline, and ends then", Capability: driver.CanExtend, Kind: Proof, Func: with(func(t *trial) error {
 		spec := t.spec()
-		spec.Lifetime = 3 * time.Second
+		spec.Lifetime = brief
 		spec.MaxLifetime = time.Minute
 		s, err := t.createFrom(spec)
 		if err != nil {
@@ -23,7 +23,7 @@ var extending = []Check{
 		if !ok {
 			return errors.New("the sandbox is no driver.Extender")
 		}
-		deadline := time.Now().Add(7 * time.Second)
+		deadline := time.Now().Add(spec.Lifetime + 4*time.Second)
 		if err := e.Extend(t, deadline); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ var extending = []Check{
 	})},
 	{Name: "extend: who joined moves the same deadline (M173)", Capability: driver.CanExtend, Kind: Proof, Func: with(func(t *trial) error {
 		spec := t.spec()
-		spec.Lifetime, spec.MaxLifetime = 3*time.Second, time.Minute
+		spec.Lifetime, spec.MaxLifetime = brief, time.Minute
 		s, err := t.createFrom(spec)
 		if err != nil {
 			return err

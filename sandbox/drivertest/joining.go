@@ -33,21 +33,21 @@ var joining = []Check{
 		if err != nil {
 			return err
 		}
-		for file, timeout := range map[string]time.Duration{"/tmp/short": 3 * time.Second, "/tmp/long": time.Minute} {
+		for file, timeout := range map[string]time.Duration{"/tmp/short": brief, "/tmp/long": time.Minute} {
 			cmd := t.cmd(Beat, file)
 			cmd.Detached, cmd.Timeout = true, timeout
 			if _, err := s.Start(t, cmd); err != nil {
 				return err
 			}
 		}
-		if err := errors.Join(t.beats(s, "/tmp/short"), t.pause(3*time.Second), t.stops(s, "/tmp/short")); err != nil {
+		if err := errors.Join(t.beats(s, "/tmp/short"), t.pause(brief), t.stops(s, "/tmp/short")); err != nil {
 			return err
 		}
 		return t.beats(s, "/tmp/long")
 	})},
 	{Name: "detach: a detached sandbox ends at its deadline, though nobody owns it", Capability: driver.CanDetach, Kind: Proof, Func: with(func(t *trial) error {
 		spec := t.spec()
-		spec.Detached, spec.Lifetime = true, 3*time.Second
+		spec.Detached, spec.Lifetime = true, brief
 		var id string
 		err := t.second(func(b driver.Backend) error {
 			s, err := b.Create(t, spec)

@@ -180,7 +180,7 @@ var lifecycle = []Check{
 	})},
 	{Name: "lifetime: a sandbox ends by itself, not before its time (M120)", Func: with(func(t *trial) error {
 		spec := t.spec()
-		spec.Lifetime = 3 * time.Second
+		spec.Lifetime = brief
 		s, err := t.createFrom(spec)
 		if err != nil {
 			return err

@@ -141,7 +141,7 @@ var runs = []Check{
 			return err
 		}
 		cmd := t.order(Hang)
-		cmd.Timeout = 2 * time.Second
+		cmd.Timeout = brief
 		res, err := s.Run(t, cmd)
 		if err := wantCode("the command's", err, driver.CodeTimeout); err != nil {
 			return err

@@ -48,7 +48,7 @@ var trees = []Check{
 		}
 		short := func(p Probe, args ...string) driver.Cmd {
 			cmd := t.cmd(p, args...)
-			cmd.Timeout = 2 * time.Second
+			cmd.Timeout = brief
 			return cmd
 		}
 		begun := time.Now()
@@ -70,7 +70,7 @@ var trees = []Check{
 		if err != nil {
 			return err
 		}
-		if took := time.Since(begun); took < 2*time.Second {
+		if took := time.Since(begun); took < brief {
 			return fmt.Errorf("it ended after %v", took)
 		}
 		if err := t.running(neighbour); err != nil {

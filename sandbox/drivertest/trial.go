@@ -19,6 +19,11 @@ import (
 // quiet is how long a beat is watched for its end: eight of them.
 const quiet = 400 * time.Millisecond
 
+// brief is a lifetime or a timeout that a check waits out. On a busy machine it
+// is time enough for a sandbox or an interpreter to come up, and for what is
+// asked before it ends.
+const brief = 6 * time.Second
+
 // soon is how long a check waits for what should happen at once.
 const soon = 10 * time.Second
 
@@ -40,13 +45,13 @@ func with(f func(t *trial) error) func(context.Context, driver.Backend, Harness)
 	return func(ctx context.Context, b driver.Backend, h Harness) error {
 		t := &trial{Context: ctx, b: b, h: h}
 		err := f(t)
-		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
-		defer cancel()
 		for _, end := range t.ends {
+			cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
 			// Whether killing what is gone succeeds is asked once, elsewhere.
 			if eerr := end(cleanup); eerr != nil && !errors.Is(eerr, driver.CodeGone) {
 				err = errors.Join(err, fmt.Errorf("clean up: %w", eerr))
 			}
+			cancel()
 		}
 		return err
 	}
