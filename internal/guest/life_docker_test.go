@@ -29,7 +29,7 @@ func TestAnOwnedSandboxEndsWhenItsOwnerHangsUp(t *testing.T) {
 	b.start(driver.Cmd{Args: []string{"sh", "-c", "setsid sleep 31337 & echo up; wait"}})
 	start := time.Now()
 	_ = b.guest.Close()
-	if code := b.ended(5 * time.Second); code != guest.ExitOwner {
+	if code := b.ended(20 * time.Second); code != guest.ExitOwner {
 		t.Errorf("exit %d", code)
 	}
 	t.Logf("ended after %v", time.Since(start))
@@ -81,7 +81,7 @@ func TestAnOwnedSandboxEndsWithAnOwnerThatIsKilledOrStopped(t *testing.T) {
 			t.Parallel()
 			b := newBox(t, want{boot: guest.Boot{Owned: true}, silent: true})
 			owner := ownerProcess(t, b)
-			eventually(t, 5*time.Second, "the program runs", func() bool { return strings.Contains(b.top(), "sleep 31337") })
+			eventually(t, 20*time.Second, "the program runs", func() bool { return strings.Contains(b.top(), "sleep 31337") })
 			start := time.Now()
 			if err := owner.Signal(sig); err != nil {
 				t.Fatal(err)
@@ -143,7 +143,7 @@ func TestAnotherProtocolIsRefusedOnBothSides(t *testing.T) {
 	if err != nil && protocol != wire.Protocol {
 		t.Errorf("protocol %d, %v", protocol, err)
 	}
-	if code := b.ended(5 * time.Second); code != guest.ExitProtocol {
+	if code := b.ended(20 * time.Second); code != guest.ExitProtocol {
 		t.Errorf("exit %d", code)
 	}
 }
@@ -153,7 +153,7 @@ func TestBytesThatAreNoGreetingEndAnOwnedSandbox(t *testing.T) {
 	if _, err := io.WriteString(b.conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	if code := b.ended(5 * time.Second); code != guest.ExitProtocol {
+	if code := b.ended(20 * time.Second); code != guest.ExitProtocol {
 		t.Errorf("exit %d", code)
 	}
 }
@@ -169,10 +169,10 @@ func TestADeadlineEndsEverySandbox(t *testing.T) {
 		if code := b.ended(10 * time.Second); code != guest.ExitDeadline {
 			t.Errorf("owned %v: exit %d", isOwned, code)
 		}
-		if took := time.Since(start); took > 4*time.Second {
+		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("owned %v: after %v", isOwned, took)
 		}
-		if e, err := p.Wait(limited(t, 5*time.Second)); driver.CodeOf(err) != driver.CodeGone {
+		if e, err := p.Wait(limited(t, 20*time.Second)); driver.CodeOf(err) != driver.CodeGone {
 			t.Errorf("the outcome is unknown and must be an error: %+v, %v", e, err)
 		}
 	}
@@ -198,7 +198,7 @@ func TestADeadlineCanBeMovedByTheHost(t *testing.T) {
 	if err := b.guest.Extend(ctx, time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if status := b.ended(5 * time.Second); status != guest.ExitDeadline {
+	if status := b.ended(20 * time.Second); status != guest.ExitDeadline {
 		t.Errorf("exit %d", status)
 	}
 }
@@ -210,7 +210,7 @@ func TestSIGTERMEndsASandboxCleanly(t *testing.T) {
 	if _, err := engine.ContainerKill(limited(t, 10*time.Second), b.id, client.ContainerKillOptions{Signal: "TERM"}); err != nil {
 		t.Fatal(err)
 	}
-	if code := b.ended(5 * time.Second); code != guest.ExitEnded {
+	if code := b.ended(20 * time.Second); code != guest.ExitEnded {
 		t.Errorf("exit %d", code)
 	}
 	t.Logf("ended after %v", time.Since(start))
@@ -220,7 +220,7 @@ func TestADetachedSandboxOutlivesItsConnections(t *testing.T) {
 	b := newBox(t, want{env: map[string]string{"A": "sandbox"}})
 	b.start(driver.Cmd{Args: []string{"sh", "-c", "setsid sleep 31337 & echo up; wait"}})
 	b.run("sh", "-c", "setsid sleep 31337 >/dev/null 2>&1 &") // what an ended program left
-	d, err := b.guest.Start(limited(t, 5*time.Second), driver.Cmd{Args: []string{"sh", "-c", "sleep 98765; :"}, Timeout: time.Minute, Detached: true})
+	d, err := b.guest.Start(limited(t, 20*time.Second), driver.Cmd{Args: []string{"sh", "-c", "sleep 98765; :"}, Timeout: time.Minute, Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,11 +229,11 @@ func TestADetachedSandboxOutlivesItsConnections(t *testing.T) {
 	}
 	boot := b.guest.Hello().Boot
 	_ = b.guest.Close()
-	eventually(t, 5*time.Second, "a connection's programs end with it", func() bool { return !strings.Contains(b.top(), "31337") })
+	eventually(t, 20*time.Second, "a connection's programs end with it", func() bool { return !strings.Contains(b.top(), "31337") })
 	if !strings.Contains(b.top(), "98765") {
 		t.Error("the detached program ended with its connection")
 	}
-	if _, err := d.Wait(limited(t, 5*time.Second)); driver.CodeOf(err) != driver.CodeGone {
+	if _, err := d.Wait(limited(t, 20*time.Second)); driver.CodeOf(err) != driver.CodeGone {
 		t.Errorf("its outcome: %v", err)
 	}
 	if b.guest, err = b.join(guest.Options{}); err != nil {
@@ -248,10 +248,10 @@ func TestADetachedSandboxOutlivesItsConnections(t *testing.T) {
 	if _, err := b.join(guest.Options{Configure: true}); driver.CodeOf(err) != driver.CodeConflict {
 		t.Errorf("a second configuration: %v", err)
 	}
-	if err := b.guest.End(limited(t, 5*time.Second)); err != nil {
+	if err := b.guest.End(limited(t, 20*time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if code := b.ended(5 * time.Second); code != guest.ExitEnded {
+	if code := b.ended(20 * time.Second); code != guest.ExitEnded {
 		t.Errorf("exit %d", code)
 	}
 }
@@ -265,7 +265,7 @@ func TestAnotherProcessJoinsAnOwnedSandbox(t *testing.T) {
 	if r, err := runOn(limited(t, 10*time.Second), other, driver.Cmd{Args: []string{"echo", "joined"}}, nil); err != nil || r.stdout != "joined\n" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := other.Start(limited(t, 5*time.Second), driver.Cmd{Args: []string{"true"}, Timeout: time.Minute, Detached: true}); driver.CodeOf(err) != driver.CodeUnsupported {
+	if _, err := other.Start(limited(t, 20*time.Second), driver.Cmd{Args: []string{"true"}, Timeout: time.Minute, Detached: true}); driver.CodeOf(err) != driver.CodeUnsupported {
 		t.Errorf("a detached program in an owned sandbox: %v", err)
 	}
 	_ = other.Close()

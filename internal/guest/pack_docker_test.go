@@ -172,16 +172,16 @@ func TestAnUnpackingThatIsGivenUpLeavesNothingHalf(t *testing.T) {
 	if _, err := w.Write(data[:1024+512]); err != nil { // all of a, b's header
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, "a is there", func() bool { got, _, _ := b.get("a"); return got == "a" })
+	eventually(t, 20*time.Second, "a is there", func() bool { got, _, _ := b.get("a"); return got == "a" })
 	cancel()
 	if err := w.Close(); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	eventually(t, 5*time.Second, "nothing else is left", func() bool { return b.run("ls", "-A").stdout == "a\nb\n" })
+	eventually(t, 20*time.Second, "nothing else is left", func() bool { return b.run("ls", "-A").stdout == "a\nb\n" })
 	if got, _, err := b.get("b"); got != "old" {
 		t.Errorf("%q, %v", got, err)
 	}
-	eventually(t, 5*time.Second, "no helper is left", func() bool { return !strings.Contains(b.top(), "sandboxio-guest files") })
+	eventually(t, 20*time.Second, "no helper is left", func() bool { return !strings.Contains(b.top(), "sandboxio-guest files") })
 }
 
 func TestAFullDiskEndsAnUnpacking(t *testing.T) {
@@ -195,7 +195,7 @@ func TestAFullDiskEndsAnUnpacking(t *testing.T) {
 	if driver.CodeOf(err) != driver.CodeExhausted || !strings.Contains(fmt.Sprint(err), `"big"`) {
 		t.Errorf("%v", err)
 	}
-	eventually(t, 5*time.Second, "only what was whole is there", func() bool { return b.run("ls", "-A", "d").stdout == "small\n" })
+	eventually(t, 20*time.Second, "only what was whole is there", func() bool { return b.run("ls", "-A", "d").stdout == "small\n" })
 }
 
 func TestAStreamThatTheSandboxLeavesIsGone(t *testing.T) {

@@ -175,7 +175,7 @@ print(n)
 	}
 	after := rss(t, b)
 	t.Logf("%d at once; PID 1: %.1f MiB idle, %.1f after", most.Load(), idle, after)
-	if most.Load() > guest.MaxTunnels || idle > 8 || after > 24 {
+	if most.Load() > guest.MaxTunnels || idle > 8 || after > 32 {
 		t.Errorf("%d at once; PID 1 has %.1f MiB idle, %.1f after", most.Load(), idle, after)
 	}
 }

@@ -71,7 +71,7 @@ func rawFirstOutput(t testing.TB, b *Backend, image string) time.Duration {
 		t.Fatalf("%q %v", buf, err)
 	}
 	d := time.Since(began)
-	eventually(t, 10*time.Second, "it is gone", func() bool { return isGone(t, b, c.ID) })
+	eventually(t, 60*time.Second, "it is gone", func() bool { return isGone(t, b, c.ID) })
 	return d
 }
 

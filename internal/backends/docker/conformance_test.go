@@ -99,7 +99,7 @@ func harness(t testing.TB, runtime string) drivertest.Harness {
 	b = w.backend(t, b)
 	addr := net.JoinHostPort(worldAllowed, "8080")
 	control := bystander(t, cli, image, w.name, "import time\nwhile True: time.sleep(60)")
-	eventually(t, 10*time.Second, "the canary answers", func() bool { return answers(t.Context(), cli, control, addr) == nil })
+	eventually(t, 60*time.Second, "the canary answers", func() bool { return answers(t.Context(), cli, control, addr) == nil })
 	programs := drivertest.Shell()
 	programs[drivertest.Fetch] = spokenFetch
 

@@ -130,7 +130,13 @@ func allowlist(t *testing.T, runtime string) {
 	for name, c := range map[string]struct{ program, says string }{
 		"the C library (M12)":          {`import socket; socket.gethostbyname("denied.example")`, "Name or service not known"},
 		"the C library, of both (M12)": {`import socket; socket.getaddrinfo("denied.example", 80)`, "Name or service not known"},
-		"getent (M12)":                 {`import subprocess, time; at = time.time(); r = subprocess.run(["getent", "ahosts", "denied.example"]); raise SystemExit("getent says %d, soon: %s" % (r.returncode, time.time() - at < 4))`, "getent says 2, soon: True"},
+		"getent (M12)": {`import subprocess, time
+def ask():
+    at = time.time()
+    r = subprocess.run(["getent", "ahosts", "denied.example"])
+    return r.returncode, time.time() - at
+asked = [ask() for _ in range(3)]  # a busy machine starts a program late, once
+raise SystemExit("getent says %s, soon: %s" % ({code for code, _ in asked}, min(took for _, took in asked) < 4))`, "getent says {2}, soon: True"},
 		"the message itself (M12)": {attempts + `
 name = [l.split()[1] for l in open("/etc/resolv.conf") if l.startswith("nameserver")]
 raise SystemExit("%d servers, code %d" % (len(name), dns(name[0], "denied.example", 1)[3] & 15))`, "1 servers, code 3"},

@@ -268,7 +268,7 @@ func TestM119WhateverCallOfARemovalFailsNothingIsLeft(t *testing.T) {
 func TestWhatAnEngineWillNotRemoveIsNamed(t *testing.T) {
 	plain, image := engine(t)
 	b, m := meddled(t, plain.opts)
-	b.removeLimit = time.Second
+	b.removeLimit = 3 * time.Second
 	over := false
 	var mu sync.Mutex
 	m.fault = func(call string) fault {

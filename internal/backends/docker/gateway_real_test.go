@@ -270,7 +270,7 @@ S(("", 18123), H).serve_forever()`
 		}
 	}
 	for _, at := range []string{open, bridge.IPAddress.String()} {
-		eventually(t, 10*time.Second, "the control reaches "+at, func() bool { return answers(t.Context(), cli, control, at+":18123") == nil })
+		eventually(t, 60*time.Second, "the control reaches "+at, func() bool { return answers(t.Context(), cli, control, at+":18123") == nil })
 	}
 	for name, at := range map[string]string{"the host, by its default bridge": open, "the host, by the gateway's uplink": uplink, "a neighbour on another bridge": bridge.IPAddress.String(),
 		"metadata": worldMetadata, "the host's loopback": "127.0.0.1"} {
@@ -479,7 +479,7 @@ func TestAGatewayThatIsKilledTellsNoZero(t *testing.T) {
 		defer close(over)
 		_, _ = raw(t, b).ContainerKill(t.Context(), gate, client.ContainerKillOptions{Signal: "SIGKILL"})
 	}()
-	eventually(t, 10*time.Second, "it has ended", func() bool { // and is asked meanwhile
+	eventually(t, 60*time.Second, "it has ended", func() bool { // and is asked meanwhile
 		if got, err := handles[0].Denied(t.Context()); err == nil && len(got.Told) != 1 {
 			t.Errorf("who heard it: %+v", got)
 		}

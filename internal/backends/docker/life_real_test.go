@@ -70,7 +70,7 @@ func TestRealASandboxEndsWithItsOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, _ := engine(t)
 			cmd, id := owner(t, b)
-			eventually(t, 10*time.Second, "the workload's processes are seen from here, so that their end is", func() bool { return hostProcesses(t, "987") == 3 })
+			eventually(t, 60*time.Second, "the workload's processes are seen from here, so that their end is", func() bool { return hostProcesses(t, "987") == 3 })
 			began := time.Now()
 			if err := cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)
@@ -127,7 +127,7 @@ func TestRealADeadlineIsMovedByAnotherProcessAndEndsTheSandbox(t *testing.T) {
 	b, image := engine(t)
 	for _, detached := range []bool{false, true} {
 		spec := realSpec(t, image)
-		spec.Detached, spec.Lifetime, spec.MaxLifetime = detached, 4*time.Second, time.Minute
+		spec.Detached, spec.Lifetime, spec.MaxLifetime = detached, 8*time.Second, time.Minute
 		sb := create(t, b, spec)
 		id := sb.Status().ID
 		other, err := Open(t.Context(), b.opts)
@@ -139,7 +139,7 @@ func TestRealADeadlineIsMovedByAnotherProcessAndEndsTheSandbox(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := in(8 * time.Second)
+		at := in(12 * time.Second)
 		if err := extend(t.Context(), joined, at); err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestRealADeadlineIsMovedByAnotherProcessAndEndsTheSandbox(t *testing.T) {
 		if out := sh(t, sb, "echo alive"); out != "alive\n" {
 			t.Errorf("after its first deadline: %q", out)
 		}
-		eventually(t, time.Until(at)+3*time.Second, "it ended by its new one", func() bool { return isGone(t, b, id) })
+		eventually(t, time.Until(at)+20*time.Second, "it ended by its new one", func() bool { return isGone(t, b, id) })
 		if early := time.Until(at); early > time.Second {
 			t.Errorf("it ended %v early", early)
 		}
@@ -272,7 +272,7 @@ func TestRealNothingSecretIsInTheEngine(t *testing.T) {
 	spec := realSpec(t, image)
 	spec.Env = map[string]string{"PLAIN": canary + "-env"}
 	sb := create(t, b, spec)
-	p, err := sb.Start(t.Context(), driver.Cmd{Args: []string{"sh", "-c", `printf %s "$S" | sha256sum; sleep 2`}, Timeout: time.Minute,
+	p, err := sb.Start(t.Context(), driver.Cmd{Args: []string{"sh", "-c", `printf %s "$S" | sha256sum; sleep 30`}, Timeout: time.Minute,
 		Secrets: map[string]driver.Secret{"S": driver.NewSecret(canary + "-secret")}})
 	if err != nil {
 		t.Fatal(err)

@@ -153,7 +153,12 @@ for name, to in (("denied", "`+worldDenied+`"), ("metadata", "`+worldMetadata+`"
 	if before < 3 || during < 2 {
 		t.Errorf("%d looks without a sandbox, %d with one, at %q", before, during, calls())
 	}
-	if saw := w.saw(t, plain); strings.Contains(saw, worldDenied) || strings.Contains(saw, worldMetadata) || !strings.Contains(saw, "tcp 80 "+worldAllowed) {
+	var saw string
+	eventually(t, 60*time.Second, "the world saw what is allowed", func() bool {
+		saw = w.saw(t, plain)
+		return strings.Contains(saw, "tcp 80 "+worldAllowed)
+	})
+	if strings.Contains(saw, worldDenied) || strings.Contains(saw, worldMetadata) {
 		t.Errorf("the world saw %s", saw)
 	}
 }

@@ -61,7 +61,7 @@ S(("", 18124), H).serve_forever()`
 				continue // the host has no address there, and no way
 			}
 			host := nth(subnet, 1).String()
-			eventually(t, 10*time.Second, "the host answers at "+host, func() bool { return answers(t.Context(), cli, control, host+":18124") == nil })
+			eventually(t, 60*time.Second, "the host answers at "+host, func() bool { return answers(t.Context(), cli, control, host+":18124") == nil })
 			if reached, what := attempt(t, closed, `http("`+host+`", 18124, "x.example")`); reached {
 				t.Errorf("%s: the host, by the gateway's uplink %s: %s", name, host, what)
 			}
