@@ -17,7 +17,7 @@ import (
 
 // configured is the provider on a memory world, at the level of the protocol:
 // import by identity is newer than the oldest terraform it serves.
-func configured(t *testing.T, world string) (tfprotov6.ProviderServer, *tfprotov6.GetProviderSchemaResponse) {
+func configured(t testing.TB, world string) (tfprotov6.ProviderServer, *tfprotov6.GetProviderSchemaResponse) {
 	t.Helper()
 	server, err := acctest.Server(t.Context(), provider.Options{})
 	if err != nil {
@@ -41,7 +41,7 @@ func configured(t *testing.T, world string) (tfprotov6.ProviderServer, *tfprotov
 	return server, resp
 }
 
-func dynamic(t *testing.T, typ tftypes.Object, values map[string]tftypes.Value) *tfprotov6.DynamicValue {
+func dynamic(t testing.TB, typ tftypes.Object, values map[string]tftypes.Value) *tfprotov6.DynamicValue {
 	t.Helper()
 	v, err := tfprotov6.NewDynamicValue(typ, tftypes.NewValue(typ, values))
 	if err != nil {

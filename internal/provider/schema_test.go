@@ -17,7 +17,7 @@ import (
 )
 
 // served is the schema as Terraform gets it.
-func served(t *testing.T) *tfprotov6.GetProviderSchemaResponse {
+func served(t testing.TB) *tfprotov6.GetProviderSchemaResponse {
 	t.Helper()
 	server, err := acctest.Server(t.Context(), provider.Options{})
 	if err != nil {

@@ -98,8 +98,10 @@ func (v Value) Expand(ctx context.Context) (Expanded, diag.Diagnostics) {
 			e.Network.Egress = append(e.Network.Egress, driver.Rule{})
 			continue
 		}
-		var r Rule
-		diags.Append(o.As(ctx, &r, basetypes.ObjectAsOptions{})...)
+		r, err := ruleOf(o)
+		if err != nil {
+			diags.AddError("A rule cannot be read", fmt.Sprintf("%s: %v. This is a bug in the provider, please report it.", at, err))
+		}
 		rule, err := e.rule(at, r)
 		e.Network.Egress = append(e.Network.Egress, rule)
 		errs = append(errs, err)

@@ -1,6 +1,8 @@
 package network
 
 import (
+	"fmt"
+
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
@@ -15,10 +17,27 @@ type Value struct {
 
 // Rule is one entry of Value.Egress.
 type Rule struct {
-	Host  types.String `tfsdk:"host"`
-	CIDR  types.String `tfsdk:"cidr"`
-	Ports types.Set    `tfsdk:"ports"`
-	Why   types.String `tfsdk:"why"`
+	Host, CIDR, Why types.String
+	Ports           types.Set
+}
+
+// ruleOf reads an object of RuleType. The framework's own way, by tags, costs
+// more for each of thousands of rules than all that is done with it.
+func ruleOf(o types.Object) (r Rule, err error) {
+	at := o.Attributes()
+	for name, into := range map[string]*types.String{"host": &r.Host, "cidr": &r.CIDR, "why": &r.Why} {
+		v, ok := at[name].(types.String)
+		if !ok {
+			return r, fmt.Errorf("%s is a %T", name, at[name])
+		}
+		*into = v
+	}
+	ports, ok := at["ports"].(types.Set)
+	if !ok {
+		return r, fmt.Errorf("ports is a %T", at["ports"])
+	}
+	r.Ports = ports
+	return r, nil
 }
 
 var (
