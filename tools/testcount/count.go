@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -16,11 +18,19 @@ type event struct {
 	Package string
 	Test    string
 	Output  string
+	Elapsed float64 // seconds
 }
 
 type totals struct {
 	passed, failed, skipped int
 	skippedNames            []string
+	took                    map[string]float64 // seconds, of tests that are no subtests
+}
+
+// slowest are the tests that took longest, of the longest first.
+func (t totals) slowest(most int) []string {
+	names := slices.SortedFunc(maps.Keys(t.took), func(a, b string) int { return cmp.Or(cmp.Compare(t.took[b], t.took[a]), cmp.Compare(a, b)) })
+	return names[:min(most, len(names))]
 }
 
 func (t totals) ok() bool { return t.failed == 0 && t.skipped == 0 && t.passed > 0 }
@@ -44,7 +54,7 @@ type run struct {
 
 // count adds up the stream and copies to out what a reader needs.
 func count(in io.Reader, out io.Writer) (totals, error) {
-	r := run{out: out, said: map[key][]string{}, running: map[string]bool{}, failing: map[string]bool{}}
+	r := run{totals: totals{took: map[string]float64{}}, out: out, said: map[key][]string{}, running: map[string]bool{}, failing: map[string]bool{}}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadString('\n')
@@ -68,6 +78,9 @@ func count(in io.Reader, out io.Writer) (totals, error) {
 
 func (r *run) add(e event) {
 	k := key{e.Package, e.Test}
+	if e.Elapsed > 0 && e.Test != "" && !strings.Contains(e.Test, "/") {
+		r.took[e.Package+" "+e.Test] = e.Elapsed
+	}
 	switch e.Action {
 	case "start":
 		r.running[e.Package] = true

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -103,5 +105,19 @@ func TestCount(t *testing.T) {
 				t.Errorf("output %q does not say %q", out.String(), tt.says)
 			}
 		})
+	}
+}
+
+func TestTheSlowestTestsAreToldAndNoSubtest(t *testing.T) {
+	t.Parallel()
+	total, err := count(strings.NewReader(`{"Action":"pass","Package":"p","Test":"TestA/sub","Elapsed":9}
+{"Action":"pass","Package":"p","Test":"TestA","Elapsed":9}
+{"Action":"fail","Package":"p","Test":"TestB","Elapsed":10.5}
+{"Action":"pass","Package":"p","Test":"TestC","Elapsed":0}
+{"Action":"pass","Package":"q","Test":"TestA","Elapsed":1}
+{"Action":"pass","Package":"p","Elapsed":20}
+`), io.Discard)
+	if got := total.slowest(2); err != nil || !slices.Equal(got, []string{"p TestB", "p TestA"}) || len(total.slowest(9)) != 3 {
+		t.Errorf("%q, %v", got, err)
 	}
 }
