@@ -90,12 +90,13 @@ if [ -d /run/systemd/system ] && systemctl start docker >/dev/null 2>&1; then
 	served
 else
 	setsid dockerd --pidfile="$pidfile" >"$log" 2>&1 </dev/null 9>&- &
+	launched=$!
 fi
-deadline=$((SECONDS + 60))
+deadline=$((SECONDS + 180))
 until docker_answers; do
-	if [ $SECONDS -ge $deadline ]; then
+	if [ $SECONDS -ge $deadline ] || { [ -n "${launched:-}" ] && ! kill -0 "$launched" 2>/dev/null; }; then
 		tail -n 20 "$log" >&2 || true
-		die "dockerd did not answer within 60 s" "see $log"
+		die "dockerd ended, or did not answer within 180 s" "see $log"
 	fi
 	sleep 0.5
 done

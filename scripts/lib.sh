@@ -19,16 +19,25 @@ docker_answers() {
 	command -v docker >/dev/null && timeout 10 docker version --format '{{.Server.Version}}' >/dev/null 2>&1
 }
 
-# apt_install installs packages that are missing, with one `apt-get update`
-# when the lists on the machine are not enough.
+# apt_install installs packages that are missing, with `apt-get update` when the
+# lists on the machine are not enough. A machine that has just started updates
+# itself, and holds apt's locks for minutes: the lists' lock is not waited for
+# by any option, so that it is tried again.
 apt_install() {
 	command -v apt-get >/dev/null || die "$* missing, and there is no apt-get" "install $* with your package manager"
 	say "installing $*"
-	export DEBIAN_FRONTEND=noninteractive
-	if ! apt-get install -y --no-install-recommends "$@" >/dev/null 2>&1; then
-		apt-get update >&2
-		apt-get install -y --no-install-recommends "$@" >&2
-	fi
+	export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+	local deadline=$((SECONDS + 300)) last
+	local install=(apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 install -y --no-install-recommends)
+	until "${install[@]}" "$@" >/dev/null 2>&1; do
+		last=$(apt-get -o Acquire::Retries=3 update 2>&1 && "${install[@]}" "$@" 2>&1) && return
+		if [[ $last != *"Could not get lock"* ]] || [ $SECONDS -ge $deadline ]; then
+			echo "$last" >&2
+			die "$* cannot be installed; apt's last words are above" "apt-get update; apt-get install $*"
+		fi
+		say "another apt-get is at work; trying again"
+		sleep 5
+	done
 }
 
 # install_docker installs the engine and its client, where they are one package

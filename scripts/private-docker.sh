@@ -76,10 +76,10 @@ sweep() {
 	# shellcheck disable=SC2046 # a list of pids
 	kill -KILL $(workloads) 2>/dev/null || true # dockerd would wait for each
 	if pid=$(daemon_pid); then
-		kill -TERM "$pid"
-		gone_within 20 daemon_pid || kill -KILL "$pid"
+		kill -TERM "$pid" || true # it may have ended by now
+		gone_within 20 daemon_pid || kill -KILL "$pid" || true
 	fi
-	local deadline=$((SECONDS + 10))
+	local deadline=$((SECONDS + 60))
 	while pid=$(strays | sort -u) && [ -n "$pid" ]; do
 		[ $SECONDS -lt $deadline ] || die "processes of $name do not end: ${pid//$'\n'/ }"
 		thaw
@@ -136,7 +136,7 @@ start() {
 		--data-root="$dir/data" --exec-root="$dir/exec" --pidfile="$dir/docker.pid" \
 		--exec-opt=native.cgroupdriver=cgroupfs --cgroup-parent="/$cgroup" \
 		--shutdown-timeout=3 >"$dir/docker.log" 2>&1 </dev/null 9>&- &
-	local launcher=$! deadline=$((SECONDS + 60))
+	local launcher=$! deadline=$((SECONDS + 180))
 	until DOCKER_HOST=$url docker_answers; do
 		if ! kill -0 "$launcher" 2>/dev/null || [ $SECONDS -ge $deadline ]; then
 			tail -n 20 "$dir/docker.log" >&2

@@ -81,7 +81,7 @@ else
 		ours=$?
 		# One package at a time: suites that load the engine would disturb each
 		# other's clocks.
-		go test -race -count=1 -json -tags dockertest -p 1 -timeout 45m ./... 2>&1
+		go test -race -count=1 -json -tags dockertest -p 1 -timeout 80m ./... 2>&1
 		ours=$((ours | $?))
 		# It counts everything on the engine, and so has it for itself.
 		go test -race -count=1 -json -tags dockertest,chaos -run Chaos -timeout 45m ./drivers/docker 2>&1
