@@ -172,7 +172,16 @@ func (p *post) listen(ctx context.Context) (err error) {
 	return err
 }
 
+// close ends all of it.
 func (p *post) close() {
+	p.shut()
+	if p.dropped != nil {
+		_ = p.dropped.Close()
+	}
+}
+
+// shut ends all but what it knows of packets that were dropped.
+func (p *post) shut() {
 	for _, l := range []*net.TCPListener{p.turned, p.longer} {
 		if l != nil {
 			_ = l.Close()
@@ -180,9 +189,6 @@ func (p *post) close() {
 	}
 	if p.queries != nil {
 		_ = p.queries.Close()
-	}
-	if p.dropped != nil {
-		_ = p.dropped.Close()
 	}
 	if p.crew != nil {
 		p.crew.Close()
@@ -194,7 +200,7 @@ func (p *post) serve(ctx context.Context, out *speaker) {
 	defer p.close() // and wait for the relays
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, p.close)
+	stop := context.AfterFunc(ctx, p.shut)
 	defer stop()
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -231,6 +237,7 @@ func (p *post) serve(ctx context.Context, out *speaker) {
 			answer()
 		case <-ctx.Done():
 			answer()
+			_ = p.dropped.Close() // which ends its reader
 			return
 		}
 	}

@@ -40,7 +40,7 @@ type Notes struct {
 const (
 	noteSpace = 32 << 10 // more than the kernel puts into one message
 	// noteTurn is how many messages are read while others wait, and noteRoom
-	// more than what is told of has room for before the rest is lost.
+	// more than a socket has room for, by default, before the rest is lost.
 	noteTurn, noteRoom = 64, 2048
 )
 
