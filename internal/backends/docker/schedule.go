@@ -104,7 +104,7 @@ func (b *Backend) putSchedule(ctx context.Context, cli *client.Client, s driver.
 	// Who puts the same schedule at the same time may have seen this one, and
 	// replaced it already.
 	if err != nil && (errors.Is(err, errStopped) || going(ctx, cli, id)) {
-		err = taken(s.Name, err)
+		err = overtaken(s.Name, err)
 	}
 	if err != nil {
 		return none, b.undo(ctx, cli, "schedule", id, err)
@@ -146,6 +146,11 @@ func settledBy(ctx context.Context, cli *client.Client, name string, keepers []c
 func taken(name string, err error) error {
 	return &driver.Error{Code: driver.CodeConflict, Field: "name", Hint: "give each schedule a name of its own; docker inspect " + keeperPrefix + name,
 		Err: fmt.Errorf("somebody else has the schedule %q: %w", name, err)}
+}
+
+func overtaken(name string, err error) error {
+	return &driver.Error{Code: driver.CodeConflict, Field: "name", Hint: "give each schedule a name of its own, and put it again; docker ps --filter label=" + driver.LabelReaper + "=" + name,
+		Err: fmt.Errorf("somebody else put the schedule %q at the same time, or removed its keeper: %w", name, err)}
 }
 
 func (b *Backend) keeperOptions(s driver.Schedule, image string) (client.ContainerCreateOptions, error) {
