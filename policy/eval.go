@@ -104,10 +104,7 @@ func (s *set) judge(ctx context.Context, subj *subject) (found []sandbox.Finding
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
-	answers, err := q.eval(ctx, subj.input, subj.budget())
-	if errors.Is(err, errBudget) && ctx.Err() == nil {
-		answers, err = q.eval(ctx, subj.input, subj.budget()) // a machine that was busy for a moment is not the rules' fault
-	}
+	answers, err := twice(ctx, func() (map[string]any, error) { return q.eval(ctx, subj.input, subj.budget()) })
 	defer func() { <-s.turns }()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -119,6 +116,16 @@ func (s *set) judge(ctx context.Context, subj *subject) (found []sandbox.Finding
 		found = append(found, r.findings(answers, subj, func(h *hidden) bool { return s.ignores(ctx, r, subj, h) })...)
 	}
 	return found, ran, nil
+}
+
+// twice asks again who did not answer in time: a machine that was busy for a
+// moment is not the rules' fault.
+func twice(ctx context.Context, eval func() (map[string]any, error)) (map[string]any, error) {
+	answers, err := eval()
+	if errors.Is(err, errBudget) && ctx.Err() == nil {
+		return eval()
+	}
+	return answers, err
 }
 
 var errBudget = errors.New("the rules did not answer in time, twice")

@@ -95,7 +95,10 @@ func (s *set) lookups(ctx context.Context, r *rule, subj *subject) *lookups {
 			rego.Compiler(s.compiler), rego.Store(s.store), rego.StrictBuiltinErrors(true),
 		).PrepareForEval(ctx)
 		if err == nil {
-			_, err = (&query{prepared: prepared}).eval(ctx, subj.input, subj.budget(), rego.EvalQueryTracer(l), rego.EvalRuleIndexing(false), rego.EvalEarlyExit(false))
+			q := &query{prepared: prepared}
+			_, err = twice(ctx, func() (map[string]any, error) {
+				return q.eval(ctx, subj.input, subj.budget(), rego.EvalQueryTracer(l), rego.EvalRuleIndexing(false), rego.EvalEarlyExit(false))
+			})
 		}
 		if err != nil {
 			return &lookups{all: true}

@@ -77,8 +77,11 @@ func Test(ctx context.Context, src Source) ([]TestResult, error) {
 		if err != nil {
 			return nil, err
 		}
-		seen := &answered{rules: rs.rules}
-		answers, err := q.eval(ctx, map[string]any{}, budget, rego.EvalQueryTracer(seen))
+		var seen *answered
+		answers, err := twice(ctx, func() (map[string]any, error) {
+			seen = &answered{rules: rs.rules}
+			return q.eval(ctx, map[string]any{}, budget, rego.EvalQueryTracer(seen))
+		})
 		t.Answers = seen.texts
 		switch {
 		case ctx.Err() != nil:
