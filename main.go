@@ -17,8 +17,10 @@ var version = "dev"
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger, and print how Terraform reaches this process")
 	flag.Parse()
-	if err := sandboxio.Quiet(); err != nil {
-		log.Fatal(err)
+	if !*debug { // then it is not Terraform that reads what this process says
+		if err := sandboxio.Quiet(); err != nil {
+			log.Fatal(err)
+		}
 	}
 	err := providerserver.Serve(context.Background(), func() provider.Provider { return sandboxio.New(sandboxio.Options{Version: version}) },
 		providerserver.ServeOpts{Address: sandboxio.Address, Debug: *debug, ProtocolVersion: 6})

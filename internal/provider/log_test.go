@@ -67,7 +67,7 @@ func TestTheFrameworkWritesNoTraceUnlessTerraformIsAskedForALog(t *testing.T) {
 	for _, c := range []struct {
 		asked string // a variable that is set
 		says  bool
-	}{{"", false}, {"TF_LOG", true}, {"TF_LOG_PROVIDER", true}, {"TF_LOG_SDK", true}} {
+	}{{"", false}, {"TF_LOG", true}, {"TF_LOG_PROVIDER", true}, {"TF_LOG_SDK", true}, {"TF_LOG_SDK_FRAMEWORK", true}} {
 		t.Run("asked by "+c.asked, func(t *testing.T) {
 			unasked(t)
 			if c.asked != "" {
