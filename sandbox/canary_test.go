@@ -21,11 +21,12 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
-// canary must be seen nowhere, in no writing.
-const canary = `canary/5b7e "secret"<&>`
+// canary must be seen nowhere, in no writing. No part of it is hexadecimal: ids
+// and digests hold any few such digits by chance.
+const canary = `canary/zQ7wxK9vYu "secret"<&>`
 
 var canaryForms = []string{
-	canary, "5b7e", url.QueryEscape(canary), `canary/5b7e \"secret\"`,
+	canary, "zQ7wxK9vYu", url.QueryEscape(canary), `canary/zQ7wxK9vYu \"secret\"`,
 	base64.StdEncoding.EncodeToString([]byte(canary)), base64.StdEncoding.EncodeToString([]byte("u:" + canary))[4:20],
 }
 
