@@ -34,8 +34,10 @@ const (
 	rounds    = 200
 	atOnce    = 4
 	noProcess = 15 * time.Second // after a kill, until no process of its sandbox runs
-	noObject  = 25 * time.Second // and until the engine holds nothing of it
 	sweeps    = 5 * time.Second
+	// and until the engine holds nothing of it: what was killed while it was
+	// created is left alone for StartGrace, and found by the next sweep.
+	noObject = driver.StartGrace + 2*sweeps + 20*time.Second
 	longest   = 30 * time.Second // no creator has a sandbox for longer, on the busiest machine
 )
 

@@ -29,7 +29,7 @@ func real(t *testing.T, spec sandbox.Spec) *sandbox.Sandbox {
 	}
 	t.Cleanup(func() { _ = b.Close() })
 	spec.Image = os.Getenv("SANDBOXIO_TEST_IMAGE")
-	sb, err := sandbox.New(b, sandbox.Options{Unguarded: "a test", Owner: "files-test"}).Create(t.Context(), spec)
+	sb, err := sandbox.New(b, sandbox.Options{Unguarded: "a test", Owner: "files-test", Grace: 30 * time.Second}).Create(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}

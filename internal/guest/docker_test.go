@@ -208,7 +208,8 @@ func (b *box) ended(within time.Duration) int64 {
 	return -1
 }
 
-// top lists the programs that run in the container, as the host sees them.
+// top lists the programs that run in the container, as the host sees them,
+// without their pids, which are like any argument at times.
 func (b *box) top() string {
 	b.t.Helper()
 	res, err := engine.ContainerTop(limited(b.t, 10*time.Second), b.id, client.ContainerTopOptions{Arguments: []string{"-eo", "pid,args"}})
@@ -217,7 +218,7 @@ func (b *box) top() string {
 	}
 	var out strings.Builder
 	for _, p := range res.Processes {
-		fmt.Fprintln(&out, strings.Join(p, " "))
+		fmt.Fprintln(&out, " "+strings.Join(p[1:], " "))
 	}
 	return out.String()
 }

@@ -24,6 +24,9 @@ import (
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox/driver"
 )
 
+// hungUp is less than an owner is given who is silent, and connected.
+const hungUp = 4 * time.Second
+
 func TestAnOwnedSandboxEndsWhenItsOwnerHangsUp(t *testing.T) {
 	b := owned(t)
 	b.start(driver.Cmd{Args: []string{"sh", "-c", "setsid sleep 31337 & echo up; wait"}})
@@ -32,7 +35,11 @@ func TestAnOwnedSandboxEndsWhenItsOwnerHangsUp(t *testing.T) {
 	if code := b.ended(20 * time.Second); code != guest.ExitOwner {
 		t.Errorf("exit %d", code)
 	}
-	t.Logf("ended after %v", time.Since(start))
+	took := time.Since(start)
+	t.Logf("ended after %v", took)
+	if took > hungUp {
+		t.Errorf("it took %v: a silent owner is given no longer", took)
+	}
 	if _, err := b.guest.Attest(limited(t, time.Second)); driver.CodeOf(err) != driver.CodeGone {
 		t.Errorf("a call afterwards: %v", err)
 	}
@@ -166,7 +173,7 @@ func TestADeadlineEndsEverySandbox(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if code := b.ended(10 * time.Second); code != guest.ExitDeadline {
+		if code := b.ended(20 * time.Second); code != guest.ExitDeadline {
 			t.Errorf("owned %v: exit %d", isOwned, code)
 		}
 		if took := time.Since(start); took > 10*time.Second {
@@ -229,7 +236,7 @@ func TestADetachedSandboxOutlivesItsConnections(t *testing.T) {
 	}
 	boot := b.guest.Hello().Boot
 	_ = b.guest.Close()
-	eventually(t, 20*time.Second, "a connection's programs end with it", func() bool { return !strings.Contains(b.top(), "31337") })
+	eventually(t, hungUp, "a connection's programs end with it", func() bool { return !strings.Contains(b.top(), "31337") })
 	if !strings.Contains(b.top(), "98765") {
 		t.Error("the detached program ended with its connection")
 	}

@@ -106,8 +106,7 @@ func TestSweepTakesWhatIsDueAndNothingElse(t *testing.T) {
 			[]driver.Status{at("x", driver.StateRunning, time.Hour, -time.Hour, mine)}, nil},
 		{"a dry run kills nothing", reap.Options{}, []driver.Status{at("x", driver.StateRunning, time.Hour, -time.Second, mine)}, nil},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(c.name, func(t *testing.T) { // in turn, since what is due is so by the second
 			s := &station{all: c.all}
 			rep, err := reap.Sweep(t.Context(), s, c.opts)
 			if err != nil || !slices.Equal(s.killed, c.want) || rep.Seen != len(c.all) {

@@ -23,7 +23,7 @@ var extending = []Check{
 		if !ok {
 			return errors.New("the sandbox is no driver.Extender")
 		}
-		deadline := time.Now().Add(spec.Lifetime + 4*time.Second)
+		deadline := time.Now().Add(spec.Lifetime + soon)
 		if err := e.Extend(t, deadline); err != nil {
 			return err
 		}

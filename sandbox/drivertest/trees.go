@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -60,13 +61,12 @@ var trees = []Check{
 		if err != nil {
 			return err
 		}
-		err = t.bounded("its end", func() error {
-			exit, err := p.Wait(t)
-			if err == nil && (!exit.TimedOut || exit.Signal != "SIGKILL") {
-				err = fmt.Errorf("it ended as %+v", exit)
-			}
-			return err
-		})
+		ctx, cancel := context.WithTimeout(t, brief+soon)
+		defer cancel()
+		exit, err := p.Wait(ctx)
+		if err == nil && (!exit.TimedOut || exit.Signal != "SIGKILL") {
+			err = fmt.Errorf("it ended as %+v", exit)
+		}
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func TestRealM119CancellingAtAnyMomentLeavesNothing(t *testing.T) {
 	if left := made(t, b); len(left) != 1 {
 		t.Errorf("left: %v", left)
 	}
-	eventually(t, 60*time.Second, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before+4 })
+	eventually(t, 9*time.Second, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before+4 })
 	t.Logf("%d of 24 were cancelled", cancelled)
 }
 

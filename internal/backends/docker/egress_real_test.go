@@ -135,8 +135,8 @@ def ask():
     at = time.time()
     r = subprocess.run(["getent", "ahosts", "denied.example"])
     return r.returncode, time.time() - at
-asked = [ask() for _ in range(3)]  # a busy machine starts a program late, once
-raise SystemExit("getent says %s, soon: %s" % ({code for code, _ in asked}, min(took for _, took in asked) < 4))`, "getent says {2}, soon: True"},
+asked = [ask() for _ in range(3)]  # one of which a busy machine may start late
+raise SystemExit("getent says %s, soon: %s" % ({code for code, _ in asked}, sorted(took for _, took in asked)[1] < 4))`, "getent says {2}, soon: True"},
 		"the message itself (M12)": {attempts + `
 name = [l.split()[1] for l in open("/etc/resolv.conf") if l.startswith("nameserver")]
 raise SystemExit("%d servers, code %d" % (len(name), dns(name[0], "denied.example", 1)[3] & 15))`, "1 servers, code 3"},

@@ -237,7 +237,7 @@ func TestTheProxyEndsWithItsSandbox(t *testing.T) {
 		t.Errorf("the connection outlives its sandbox: %v", err)
 	}
 	buf := make([]byte, 16<<20)
-	eventually(t, 60*time.Second, "no goroutine of the proxy is left", func() bool {
+	eventually(t, 9*time.Second, "no goroutine of the proxy is left", func() bool {
 		n := runtime.Stack(buf, true)
 		all := string(buf[:n])
 		return n < len(buf) && !strings.Contains(all, "gateway.(*Proxy)") && !strings.Contains(all, "guest.(*Client).tunnel")

@@ -165,10 +165,10 @@ func TestAccEngineExpiredStaysWithAnEmptyPlan(t *testing.T) {
 	t.Parallel()
 	host, image := acctest.Engine(t)
 	acctest.Leaves(t, host, "test", t.Name())
-	w := acctest.NewWorkspace(t, sandboxio.Options{}, engineConfig(host, image, t.Name(), `  lifetime = "3s"`))
+	w := acctest.NewWorkspace(t, sandboxio.Options{}, engineConfig(host, image, t.Name(), `  lifetime = "15s"`))
 	w.Apply(t)
 	id := w.Output(t, "id")
-	for deadline := time.Now().Add(60 * time.Second); exists(t, host, id); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(75 * time.Second); exists(t, host, id); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it outlives its deadline")
 		}
