@@ -38,7 +38,7 @@ const (
 	// and until the engine holds nothing of it: what was killed while it was
 	// created is left alone for StartGrace, and found by the next sweep.
 	noObject = driver.StartGrace + 2*sweeps + 20*time.Second
-	longest   = 30 * time.Second // no creator has a sandbox for longer, on the busiest machine
+	longest  = 30 * time.Second // no creator has a sandbox for longer, on the busiest machine
 )
 
 // phases are what a creator says before it begins each.
