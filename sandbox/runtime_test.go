@@ -262,7 +262,7 @@ func TestSecretsAreTakenOutOfErrors(t *testing.T) {
 // Record, by its last part only: neither may hold a secret, nor half of one.
 func TestASecretInAProgramsNameIsNeitherRecordedNorAnError(t *testing.T) {
 	t.Parallel()
-	const secret = "canary/9a1c-secret"
+	const secret = "canary/zQ7wxK-secret"
 	b, _ := world(t)
 	s := &sink{}
 	var log bytes.Buffer
@@ -275,7 +275,7 @@ func TestASecretInAProgramsNameIsNeitherRecordedNorAnError(t *testing.T) {
 	if err != nil || res.Exit.Code != 127 {
 		t.Fatal(err, res)
 	}
-	if e := res.Err(); e == nil || strings.Contains(e.Error(), "9a1c") || !strings.Contains(e.Error(), "[secret]") {
+	if e := res.Err(); e == nil || strings.Contains(e.Error(), "zQ7wxK") || !strings.Contains(e.Error(), "[secret]") {
 		t.Errorf("error: %v", e)
 	}
 	if !strings.Contains(string(res.Stderr), secret) {
@@ -284,7 +284,7 @@ func TestASecretInAProgramsNameIsNeitherRecordedNorAnError(t *testing.T) {
 	if r := s.records[len(s.records)-1]; r.Program != "[secret]" {
 		t.Errorf("record: %q", r.Program)
 	}
-	if strings.Contains(log.String(), "9a1c") {
+	if strings.Contains(log.String(), "zQ7wxK") {
 		t.Errorf("log: %s", log.String())
 	}
 }
