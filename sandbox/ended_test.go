@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sandboxio/terraform-provider-sandboxio/sandbox"
@@ -127,41 +126,4 @@ func TestASecretThatCannotBeToldFromOtherTextIsRefused(t *testing.T) {
 			t.Errorf("%q: %v", value, err)
 		}
 	}
-}
-
-// deaf is a backend that ends no program by its timeout.
-type deaf struct{ driver.Backend }
-
-func (b deaf) Create(ctx context.Context, spec driver.Spec) (driver.Sandbox, error) {
-	s, err := b.Backend.Create(ctx, spec)
-	return deafSandbox{s}, err
-}
-
-type deafSandbox struct{ driver.Sandbox }
-
-func (s deafSandbox) Start(ctx context.Context, cmd driver.Cmd) (driver.Process, error) {
-	cmd.Timeout = time.Hour
-	return s.Sandbox.Start(ctx, cmd)
-}
-
-func TestATimeoutThatTheGuestDoesNotKeepIsKeptAndTold(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b, _ := world(t)
-		s, err := sandbox.New(deaf{b}, sandbox.Options{Unguarded: "test"}).Create(t.Context(), sandbox.Spec{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		begun := time.Now()
-		res, err := s.Run(t.Context(), sandbox.Cmd{Args: []string{"hang"}, Timeout: 5 * time.Second})
-		if !errors.Is(err, sandbox.CodeTimeout) || res == nil || !res.Exit.TimedOut || res.Exit.Code != -1 {
-			t.Errorf("%+v, %v", res, err)
-		}
-		if took := time.Since(begun); took < 5*time.Second || took > 10*time.Second {
-			t.Errorf("after %v", took)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 }

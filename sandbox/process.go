@@ -169,15 +169,9 @@ func (p *Process) Wait() (Exit, error) {
 // ended is the program's exit; one that nobody knows is no success.
 func (p *Process) ended() Exit {
 	if p.exit == nil {
-		return Exit{Code: -1, TimedOut: p.timedOut()}
+		return Exit{Code: -1}
 	}
 	return *p.exit
-}
-
-// timedOut reports whether we ended it for its Timeout, which the guest had not
-// answered to.
-func (p *Process) timedOut() bool {
-	return p.caller.Err() == nil && context.Cause(p.ctx) == errTimeout //nolint:errorlint // the very value that WithTimeoutCause was given
 }
 
 // Kill ends the program with all its descendants. It is bounded by
@@ -233,7 +227,7 @@ func (p *Process) because(err error) error {
 	if cerr := p.caller.Err(); cerr != nil {
 		return cerr
 	}
-	if p.timedOut() {
+	if context.Cause(p.ctx) == errTimeout { //nolint:errorlint // the very value that WithTimeoutCause was given
 		return &Error{Code: CodeTimeout, Err: errTimeout, Hint: "raise Cmd.Timeout"}
 	}
 	return err
