@@ -210,10 +210,11 @@ func settle(ctx context.Context, cli *client.Client, id string) error {
 		if err != nil {
 			return unsettled(ctx, err)
 		}
-		if c := res.Container; c.RestartCount == 0 && c.State != nil && !c.State.Running && !c.State.Restarting {
-			return errStopped // it would be restarted if it had ended by itself
-		} else if c.RestartCount > 0 || c.State == nil || c.State.Restarting {
+		switch c := res.Container; {
+		case c.RestartCount > 0 || c.State == nil || c.State.Restarting:
 			return &driver.Error{Code: driver.CodeInternal, Hint: hintSetup, Err: fmt.Errorf("the keeper does not stay up: %s", said)}
+		case !c.State.Running:
+			return errStopped // it would be restarted if it had ended by itself
 		}
 		switch {
 		case said == "":
