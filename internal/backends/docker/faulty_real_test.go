@@ -136,34 +136,7 @@ func TestM119WhateverCallFailsNothingIsLeft(t *testing.T) {
 						t.Parallel()
 						came := false
 						for try := 0; !came && try < tries(call); try++ {
-							b, m := meddled(t, b.opts)
-							b.searchLimit = 300 * time.Millisecond
-							m.fault = func(c string) fault {
-								if c == call {
-									return how
-								}
-								return none
-							}
-							spec := order()
-							sb, err := b.Create(limited(t, 30*time.Second), spec)
-							switch why := tolerated[call]; {
-							case why != "" && err == nil:
-								host.holds(t, sb, open)
-								if err := sb.Kill(t.Context()); err != nil {
-									t.Error(err)
-								}
-							case why != "":
-								t.Errorf("%s, and yet: %v", why, err)
-							case err == nil:
-								t.Error("it succeeded")
-								_ = sb.Kill(t.Context())
-							default:
-								actionable(t, err)
-							}
-							came = slices.Contains(m.calls(), call)
-							if l := ofInstance(t, b, spec.Token); len(l) > 0 {
-								t.Errorf("left: %v", l)
-							}
+							came = befall(t, b, order(), call, how, func(sb driver.Sandbox) { host.holds(t, sb, open) })
 						}
 						if !came && !removing.MatchString(call) {
 							t.Error("it never came to that call")
@@ -182,6 +155,40 @@ func TestM119WhateverCallFailsNothingIsLeft(t *testing.T) {
 		t.Errorf("volumes were %v, are %v", volumes, now)
 	}
 	t.Logf("%d faults", count)
+}
+
+// befall creates a sandbox with a fault at one call, and reports whether it came
+// to that call. Where the call may fail, holds checks what was made.
+func befall(t *testing.T, plain *Backend, spec driver.Spec, call string, how fault, holds func(driver.Sandbox)) (came bool) {
+	t.Helper()
+	b, m := meddled(t, plain.opts)
+	b.searchLimit = 300 * time.Millisecond
+	m.fault = func(c string) fault {
+		if c == call {
+			return how
+		}
+		return none
+	}
+	sb, err := b.Create(limited(t, 30*time.Second), spec)
+	switch why := tolerated[call]; {
+	case why != "" && err == nil:
+		holds(sb)
+		if err := sb.Kill(t.Context()); err != nil {
+			t.Error(err)
+		}
+	case why != "":
+		t.Errorf("%s, and yet: %v", why, err)
+	case err == nil:
+		t.Error("it succeeded")
+		_ = sb.Kill(t.Context())
+	default:
+		actionable(t, err)
+	}
+	came = slices.Contains(m.calls(), call)
+	if l := ofInstance(t, b, spec.Token); len(l) > 0 {
+		t.Errorf("left: %v", l)
+	}
+	return came
 }
 
 // actionable is an error that says who, how and what to do, and of no leak.
